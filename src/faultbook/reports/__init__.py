@@ -1,0 +1,1 @@
+"""Run notebooks headlessly and publish them as reports."""

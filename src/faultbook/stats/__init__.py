@@ -1,0 +1,1 @@
+"""Statistics that several domains share: intervals, paired tests, bounds, and the inversion of printed numbers."""

@@ -1,0 +1,321 @@
+"""What counts can stand behind printed numbers: sets of possible answers, never one guess.
+
+The interval functions invert the percentile bootstrap over tasks exactly: the distribution of a resampled sum
+is an n-fold convolution, so no simulation noise enters the verdict. Noise enters where it belongs: the printed
+bounds came from a finite number of draws, and `reach_probability` says how likely such a run prints them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from faultbook.printed import parse_printed
+from faultbook.stats.paired import mcnemar_exact
+
+
+def counts_from_percentage(printed: str, denominators: Iterable[int]) -> list[tuple[int, int]]:
+    """Every (k, n) whose percentage 100 k/n rounds to the printed text at its printed precision.
+
+    Parameters
+    ----------
+    printed : str
+        A percentage or a difference in percentage points as printed: "70.33%", "+7.53 pp", "−6.45", "47".
+    denominators : iterable of int
+        The denominators to try, each above 0.
+
+    Returns
+    -------
+    list of (int, int)
+        In the order of `denominators`, then by k; k has the printed sign and lies in [−n, n]. Empty if no count
+        fits: the number is then off every grid. A tie may have been rounded either way, so both are admitted.
+
+    Raises
+    ------
+    ValueError
+        If the text is no number or a denominator is below 1.
+    """
+    number = parse_printed(printed)
+    found: list[tuple[int, int]] = []
+    for n in denominators:
+        if n < 1:
+            raise ValueError(f"a denominator must be at least 1; found {n}")
+        first, last = math.ceil(number.low * n / 100), math.floor(number.high * n / 100)
+        if number.number > 0 or (number.number == 0 and not number.signed):
+            first = max(first, 0)
+        elif number.number < 0:
+            last = min(last, 0)
+        found += [(k, n) for k in range(max(first, -n), min(last, n) + 1)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SumDistribution:
+    """The distribution of a resampled sum: `cumulative[i]` is P(sum <= first + i)."""
+
+    first: int
+    cumulative: NDArray[np.float64]
+
+    def quantile(self, probability: float) -> int:
+        """The least sum whose cumulative probability reaches `probability`."""
+        # Rounding errors of the convolution are about 1e-15; a tie within 1e-12 counts as reached.
+        return self.first + int(np.searchsorted(self.cumulative, probability - 1e-12))
+
+    def up_to(self, total: int) -> float:
+        """P(sum <= total)."""
+        index = total - self.first
+        return 0.0 if index < 0 else float(self.cumulative[min(index, self.cumulative.size - 1)])
+
+
+def resampled_sum(unit_sums: dict[int, int], n: int) -> SumDistribution:
+    """Exact bootstrap distribution of the sum when n units are resampled with replacement.
+
+    Parameters
+    ----------
+    unit_sums : dict of int to int
+        How many units carry each non-zero sum; the rest of the n units carry 0.
+    n : int
+        Number of units (tasks).
+
+    Returns
+    -------
+    SumDistribution
+
+    Raises
+    ------
+    ValueError
+        If the units with a non-zero sum are more than n, or a count is negative.
+    """
+    others = n - sum(count for total, count in unit_sums.items() if total != 0)
+    if n < 1 or others < 0 or min(unit_sums.values(), default=0) < 0:
+        raise ValueError(f"{unit_sums} does not fit into {n} units; the counts must be at least 0 and sum to at most n")
+    low, high = min(0, *unit_sums), max(0, *unit_sums)
+    single = np.zeros(high - low + 1)
+    for total, count in unit_sums.items():
+        single[total - low] += count / n
+    single[-low] += others / n
+    cumulative = np.minimum(np.cumsum(_convolution_power(single, n)), 1.0)
+    return SumDistribution(n * low, cumulative)
+
+
+def _convolution_power(probabilities: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """n-fold convolution by repeated squaring; every term is positive, so nothing cancels."""
+    result, square = np.ones(1), probabilities
+    while n:
+        if n & 1:
+            result = np.convolve(result, square)
+        n >>= 1
+        square = np.convolve(square, square) if n else square
+    return result
+
+
+def reach_probability(
+    distribution: SumDistribution, low: int, high: int, *, n_resamples: int = 10_000, level: float = 0.95
+) -> float:
+    """Probability that a percentile bootstrap of `n_resamples` draws prints exactly the bounds `low` and `high`.
+
+    A linearly interpolated percentile equals an integer only if both order statistics beside it do. The counts of
+    draws below, at and above the two bounds are multinomial, so the joint probability is summed exactly over the
+    number of draws up to `low`.
+
+    Parameters
+    ----------
+    distribution : SumDistribution
+        Of the resampled sum.
+    low, high : int
+        The printed bounds, in counts.
+    n_resamples : int
+        Number of bootstrap draws behind the printed bounds.
+    level : float
+        Confidence level of the printed interval.
+
+    Returns
+    -------
+    float
+    """
+    if low > high:
+        return 0.0
+    low_first, low_last = _order_statistics((1 - level) / 2, n_resamples)
+    high_first, high_last = _order_statistics((1 + level) / 2, n_resamples)
+    below_low, up_to_low = distribution.up_to(low - 1), distribution.up_to(low)
+    below_high, up_to_high = distribution.up_to(high - 1), distribution.up_to(high)
+    # Beyond 12 standard deviations the binomial weight is below 1e-30.
+    centre, reach = n_resamples * up_to_low, 12 * math.sqrt(n_resamples * up_to_low * (1 - up_to_low)) + 1
+    draws = np.arange(max(0, math.floor(centre - reach)), min(n_resamples, math.ceil(centre + reach)) + 1)
+    weight = binom.pmf(draws, n_resamples, up_to_low)
+    # P(at most low_first draws below `low`, given that `draws` lie up to it)
+    enough_low = np.where(draws > low_last, binom.cdf(low_first, draws, _share(below_low, up_to_low)), 0.0)
+    if low == high:
+        return float(np.sum(weight * enough_low * (draws > high_last)))
+    rest = n_resamples - draws
+    below, up_to = _share(below_high - up_to_low, 1 - up_to_low), _share(up_to_high - up_to_low, 1 - up_to_low)
+    # P(below <= high_first and up_to > high_last): take away what reaches no further than high_last
+    enough_high = binom.cdf(high_first - draws, rest, below) - _both_short(
+        rest, high_first - draws, high_last - draws, below, up_to
+    )
+    return float(np.clip(np.sum(weight * enough_low * enough_high), 0.0, 1.0))
+
+
+def _order_statistics(probability: float, n_draws: int) -> tuple[int, int]:
+    """0-based order statistics that a linearly interpolated percentile lies between."""
+    position = Fraction(n_draws - 1) * Fraction(probability).limit_denominator(10_000)
+    return math.floor(position), math.ceil(position)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
+
+
+def _both_short(
+    n: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], below: float, up_to: float
+) -> NDArray[np.float64]:
+    """P(#below <= first and #up_to <= last) for nested events, #up_to >= #below, last - first in {0, 1}.
+
+    All of {#up_to <= last} has #below <= last; only #below = #up_to = last with last = first + 1 is too many.
+    """
+    short = binom.cdf(last, n, up_to)
+    if np.all(first == last):
+        return np.asarray(short)
+    too_many = binom.pmf(last, n, up_to) * np.power(_share(below, up_to), np.maximum(last, 0))
+    return np.asarray(short - too_many)
+
+
+def rescue_harm_from_interval(
+    effect: int, n: int, low: int, high: int, n_resamples: int = 10_000, *, level: float = 0.95
+) -> pd.DataFrame:
+    """Every (rescues, harms) that an effect allows, with the exact percentile-bootstrap bounds of each.
+
+    Parameters
+    ----------
+    effect : int
+        Rescues minus harms, in counts (7 for +7.53 pp of 93).
+    n : int
+        Number of tasks.
+    low, high : int
+        The printed bounds in counts.
+    n_resamples : int
+        Bootstrap draws behind the printed bounds.
+    level : float
+        Confidence level of the printed interval.
+
+    Returns
+    -------
+    DataFrame
+        One row per feasible pair (rescues − harms = effect, rescues + harms <= n), with columns rescues, harms,
+        exact (the exact bounds equal the printed ones), low, high (the exact bounds, in counts) and
+        reach_probability (that a bootstrap of `n_resamples` draws prints exactly the given bounds).
+
+    Raises
+    ------
+    ValueError
+        If |effect| > n or low > high.
+
+    Notes
+    -----
+    Percentile bootstrap over tasks of τ with linearly interpolated percentiles, as in the public code of
+    arXiv 2610.00372 (`core.py`): it reproduces 15 of the 16 intervals of that repository exactly; the sixteenth
+    (10 rescues, 9 harms of 73) is printed [−7, 9] where the exact bounds are [−8, 10], a Monte-Carlo edge.
+    """
+    if abs(effect) > n:
+        raise ValueError(f"an effect of {effect} needs at least {abs(effect)} tasks; n is {n}")
+    if low > high:
+        raise ValueError(f"the lower bound {low} is above the upper bound {high}")
+    rows = []
+    for harms in range(max(0, -effect), (n - effect) // 2 + 1):
+        rescues = effect + harms
+        distribution = resampled_sum({1: rescues, -1: harms}, n)
+        bounds = (distribution.quantile((1 - level) / 2), distribution.quantile((1 + level) / 2))
+        reach = reach_probability(distribution, low, high, n_resamples=n_resamples, level=level)
+        rows.append((rescues, harms, bounds == (low, high), *bounds, reach))
+    return pd.DataFrame(rows, columns=["rescues", "harms", "exact", "low", "high", "reach_probability"])
+
+
+def mcnemar_from_margins(successes_a: int, successes_b: int, n: int) -> pd.DataFrame:
+    """Exact two-sided McNemar p for every discordant split that two success counts of the same n pairs allow.
+
+    Parameters
+    ----------
+    successes_a, successes_b : int
+        Pairs solved by each arm.
+    n : int
+        Number of pairs.
+
+    Returns
+    -------
+    DataFrame
+        Columns only_a, only_b (pairs that only one arm solved) and p; NaN where no pair is discordant.
+
+    Raises
+    ------
+    ValueError
+        If a success count is outside [0, n].
+    """
+    if not (0 <= successes_a <= n and 0 <= successes_b <= n):
+        raise ValueError(f"success counts {successes_a} and {successes_b} must lie between 0 and the {n} pairs")
+    least = max(0, successes_a - successes_b)
+    most = min(successes_a, n - successes_b)
+    splits = [(only_a, only_a + successes_b - successes_a) for only_a in range(least, most + 1)]
+    rows = [(only_a, only_b, mcnemar_exact(only_a, only_b).p) for only_a, only_b in splits]
+    return pd.DataFrame(rows, columns=["only_a", "only_b", "p"])
+
+
+def unit_sum_patterns(strata: list[tuple[int, int]], n: int, *, most: int = 10_000) -> list[dict[int, int]]:
+    """Every way in which rescues and harms of several strata can fall on the same tasks.
+
+    Parameters
+    ----------
+    strata : list of (rescues, harms)
+        One entry per stratum (condition); within a stratum a task appears once.
+    n : int
+        Number of tasks, all present in every stratum.
+    most : int
+        Refuse to list more patterns than this.
+
+    Returns
+    -------
+    list of dict
+        Each maps a non-zero task sum to the number of tasks that carry it; sorted, so the order is stable.
+
+    Raises
+    ------
+    ValueError
+        If a stratum does not fit into n tasks or there are more than `most` patterns.
+    """
+    patterns: set[tuple[tuple[int, int], ...]] = {((0, n),)}
+    for rescues, harms in strata:
+        if rescues + harms > n:
+            raise ValueError(f"{rescues} rescues and {harms} harms do not fit into {n} tasks")
+        patterns = {after for before in patterns for after in _spread(dict(before), rescues, harms)}
+        if len(patterns) > most:
+            raise ValueError(f"more than {most} patterns; give fewer or smaller strata")
+    listed = [{total: count for total, count in pattern if total != 0} for pattern in patterns]
+    return sorted(listed, key=lambda pattern: sorted(pattern.items(), reverse=True))
+
+
+def _spread(groups: dict[int, int], rescues: int, harms: int) -> set[tuple[tuple[int, int], ...]]:
+    """Add `rescues` times +1 and `harms` times −1 to different tasks of groups that carry equal sums."""
+    results: set[tuple[tuple[int, int], ...]] = set()
+    totals = sorted(groups)
+
+    def place(index: int, rescues_left: int, harms_left: int, after: dict[int, int]) -> None:
+        if index == len(totals):
+            if rescues_left == harms_left == 0:
+                results.add(tuple(sorted((total, count) for total, count in after.items() if count)))
+            return
+        total, size = totals[index], groups[totals[index]]
+        for up in range(min(size, rescues_left) + 1):
+            for down in range(min(size - up, harms_left) + 1):
+                moved = dict(after)
+                for target, count in ((total + 1, up), (total - 1, down), (total, size - up - down)):
+                    moved[target] = moved.get(target, 0) + count
+                place(index + 1, rescues_left - up, harms_left - down, moved)
+
+    place(0, rescues, harms, {})
+    return results
