@@ -195,6 +195,8 @@ def test_a_printed_mean_can_be_given_as_its_rounding_interval() -> None:
     assert row == [177, 0, 83, 84, 177]
     zero = parse_printed("0%")
     assert one_row(graded_mean_counts(zero.low / 100, zero.high / 100, 10), GRADED) == [10, 0, 0, 0, 10]
+    one = parse_printed("1")
+    assert one_row(graded_mean_counts(one.low, one.high, 4), GRADED) == [4, 0, 4, 2, 4]
 
 
 @pytest.mark.parametrize("n", [3, 7, 49, 100, 177, 300])

@@ -63,7 +63,8 @@ def test_trials_that_a_harm_limit_of_two_per_cent_needs() -> None:
     assert n_to_certify(0.02, sides=2) == 183
 
 
-@pytest.mark.parametrize(("limit", "level", "n"), [(0.9, 0.9, 1), (0.5, 0.75, 2), (0.5, 0.9375, 4), (0.1, 0.1, 1)])
+# (1 - limit)**n = 1 - level exactly in decimals; in floating point the bound of the third is .9500000000000005.
+@pytest.mark.parametrize(("limit", "level", "n"), [(0.9, 0.9, 1), (0.5, 0.9375, 4), (0.95, 0.9975, 2), (0.1, 0.1, 1)])
 def test_a_bound_that_equals_the_limit_certifies(limit: float, level: float, n: int) -> None:
     assert n_to_certify(limit, level=level) == n
 
@@ -101,6 +102,13 @@ def test_upper_bound_is_where_the_tail_is_used_up(count: tuple[int, int], level:
         assert stats.binom.cdf(k, n, bound) == pytest.approx((1 - level) / sides, rel=1e-6)
     if sides == 2:
         assert bound == pytest.approx(clopper_pearson(k, n, level).high, rel=1e-9)
+
+
+# statsmodels 0.15 returns 3e-17 and .9999999999999999 here.
+@pytest.mark.parametrize("n", [7, 9, 14])
+def test_wilson_reaches_both_ends(n: int) -> None:
+    assert wilson(0, n).low == 0
+    assert wilson(n, n).high == 1
 
 
 def test_clopper_pearson_keeps_its_level_everywhere() -> None:

@@ -35,8 +35,8 @@ def interval(relation: Interval, cells: Cells) -> Iterator[Finding]:
         if not _as_counts(cell, n)
         and (finding := on_grid(cell, [n], relation.id, named([relation.n]))).status == "inconsistent"
     ]
-    candidates = _candidates(relation, cells)
-    usable = candidates[candidates["exact"] | (candidates["reach_probability"] >= LEAST_REACH)]
+    found = candidates(relation, cells)
+    usable = found[found["exact"] | (found["reach_probability"] >= LEAST_REACH)]
     yield from _explain_off_grid(off_grid, usable, n, cells)
     broken = {finding.cell for finding in off_grid}
     if relation.effect in broken:
@@ -44,7 +44,7 @@ def interval(relation: Interval, cells: Cells) -> Iterator[Finding]:
     counted = [relation.rescues, relation.harms, relation.unchanged]
     terms = [relation.effect, *counted, relation.low, relation.high, relation.n]
     known = relation.rescues is not None and relation.harms is not None
-    status, reason = _verdict(usable, candidates, known=known)
+    status, reason = _verdict(usable, found, known=known)
     for cell in printed:
         if cell.id in broken:
             continue
@@ -71,8 +71,11 @@ def _derived(cell: Cell, usable: pd.DataFrame, side: str, n: int) -> float:
     return cell.table_value(Fraction(100 * count, n)) if cell.unit in ("%", "pp") else float(count)
 
 
-def _candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
-    """Feasible (rescues, harms); a bound that is off the grid constrains nothing."""
+def candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
+    """Feasible (rescues, harms) of a printed interval, as `rescue_harm_from_interval` lists them.
+
+    A bound that is off the grid constrains nothing; counts that are printed leave one row.
+    """
     n = cells.whole(relation.n)
     rescues = None if relation.rescues is None else cells.whole(relation.rescues)
     harms = None if relation.harms is None else cells.whole(relation.harms)
@@ -96,7 +99,7 @@ def _candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
     return found
 
 
-def _verdict(usable: pd.DataFrame, candidates: pd.DataFrame, *, known: bool) -> tuple[Status, str]:
+def _verdict(usable: pd.DataFrame, found: pd.DataFrame, *, known: bool) -> tuple[Status, str]:
     exact = usable[usable["exact"]]
     if len(exact) == 1:
         row = exact.iloc[0]
@@ -105,7 +108,7 @@ def _verdict(usable: pd.DataFrame, candidates: pd.DataFrame, *, known: bool) -> 
     if len(exact) > 1:
         return "ambiguous", f"{len(exact)} counts give exactly these bounds: {_listed(exact)}"
     if usable.empty:
-        best = "" if candidates.empty else f"; the counts that come nearest: {_nearest(candidates)}"
+        best = "" if found.empty else f"; the counts that come nearest: {_nearest(found)}"
         return "inconsistent", f"no rescues and harms give these bounds{best}"
     status: Status = "consistent" if len(usable) == 1 else "ambiguous"
     subject = "the printed counts do not give exactly these bounds" if known else "no counts give exactly these bounds"
@@ -149,8 +152,8 @@ def _listed(frame: pd.DataFrame, most: int = 6) -> str:
     return ", ".join(texts) + (f" and {len(frame) - most} more" if len(frame) > most else "")
 
 
-def _nearest(candidates: pd.DataFrame) -> str:
-    return _listed(candidates.sort_values("reach_probability", ascending=False, kind="stable").head(1))
+def _nearest(found: pd.DataFrame) -> str:
+    return _listed(found.sort_values("reach_probability", ascending=False, kind="stable").head(1))
 
 
 def _explain_off_grid(off_grid: list[Finding], usable: pd.DataFrame, n: int, cells: Cells) -> Iterator[Finding]:
@@ -204,7 +207,7 @@ def _reaching_patterns(
     n = cells.whole(relation.n)
     pairs = []
     for name in (relation.first, relation.second):
-        found = _candidates(intervals[name], cells)
+        found = candidates(intervals[name], cells)
         usable = found[found["exact"] | (found["reach_probability"] >= LEAST_REACH)]
         pairs.append([(row.rescues, row.harms) for row in _rows(usable)])
     reached = []

@@ -95,7 +95,7 @@ def evaluate(reported: pd.DataFrame, relations: Iterable[AnyRelation] | str | Pa
     selected, say) leaves a finding `quoted` on those that are.
     """
     cells = Cells(reported)
-    resolved = _resolve(reported, relations)
+    resolved = resolve(reported, relations)
     by_id = {relation.id: relation for relation in resolved if isinstance(relation, Interval)}
     found = [finding for relation in resolved for finding in _evaluate_one(relation, cells, by_id)]
     on_grid = [
@@ -130,7 +130,8 @@ def check_relations(reported: pd.DataFrame, relations: Iterable[AnyRelation], fi
                 raise DataError(f"no interval relation '{name}'", file=file, row=relation.id)
 
 
-def _resolve(reported: pd.DataFrame, relations: Iterable[AnyRelation] | str | Path | None) -> list[AnyRelation]:
+def resolve(reported: pd.DataFrame, relations: Iterable[AnyRelation] | str | Path | None) -> list[AnyRelation]:
+    """The relations meant: those given, those of a file, or those beside the files that `reported` was read from."""
     if relations is None:
         folder = reported.attrs.get("folder")
         beside = Path(folder) / "relations.yaml" if folder else None
@@ -173,3 +174,10 @@ def _judge(cell: Cell, findings: list[Finding], row: dict[Hashable, Any]) -> dic
         "reason": "; ".join(dict.fromkeys(reasons)),
         "against": "; ".join(dict.fromkeys(against)),
     }
+
+
+def as_json(audited: pd.DataFrame) -> dict[str, Any]:
+    """The audit as one JSON object: `rows` with the columns of `audit` up to `against`, and `counts` by status."""
+    rows = audited[COLUMNS].astype(object).where(audited[COLUMNS].notna(), None).to_dict("records")
+    counted = audited["status"].value_counts()
+    return {"rows": rows, "counts": {status: int(counted.get(status, 0)) for status in STATUSES}}

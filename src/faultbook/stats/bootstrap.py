@@ -135,7 +135,7 @@ def as_generator(seed: int | np.random.Generator) -> np.random.Generator:
     """
     if isinstance(seed, np.random.Generator):
         return seed
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    if not pd.api.types.is_integer(seed) or seed < 0:  # a bool is no integer here
         raise ValueError(f"seed is {seed!r}; give an int of at least 0 or a numpy.random.Generator")
     return np.random.default_rng(int(seed))
 

@@ -212,10 +212,9 @@ def _convolved_p(steps: list[int], distance: int) -> float:
     reach = 0
     for step in steps:
         mass[: reach + 1] /= 2
-        # The old values, copied: the shifted range may overlap with the range it is added to.
-        kept = mass[: reach + 1].copy()
+        # The two ranges may overlap; numpy adds as if they did not.
+        mass[step : step + reach + 1] += mass[: reach + 1]
         reach += step
-        mass[step : reach + 1] += kept
     totals = 2 * np.arange(largest + 1) - largest
     return min(1.0, float(mass[np.abs(totals) >= distance].sum()))
 

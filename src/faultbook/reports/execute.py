@@ -1,0 +1,161 @@
+"""Run one notebook with papermill: own kernel over IPC, an outer time limit, and a verdict that trusts no metadata."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from jupyter_client.kernelspec import KernelSpec
+from jupyter_client.manager import AsyncKernelManager
+from papermill.engines import NBClientEngine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+
+from faultbook.text import plain
+
+_ENGINE = "faultbook"
+OnCell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a run: the notebook as far as it got, seconds, and the error (None if it succeeded)."""
+
+    notebook: nbformat.NotebookNode
+    seconds: float
+    error: str | None
+
+
+class NotebookRun:
+    """One run of one notebook. `execute` runs it in the calling thread; `stop` may come from any thread."""
+
+    def __init__(
+        self,
+        notebook: nbformat.NotebookNode,
+        *,
+        folder: Path,
+        building: Path,
+        environment: Mapping[str, str],
+        limit: float,
+        on_cell: OnCell = lambda index, total: None,
+    ) -> None:
+        self.notebook = notebook
+        self._folder, self._building, self._environment = folder, building, dict(environment)
+        self._limit, self._on_cell = limit, on_cell
+        self._started_cells = 0
+        self._stopped: str | None = None
+        self._manager: Any = None
+        self._lock = threading.Lock()
+
+    def execute(self, parameters: Mapping[str, Any]) -> Outcome:
+        """Run all cells with the given (checked) parameters. Never raises for what the notebook does."""
+        begun = time.monotonic()
+        # An IPC address has at most 107 characters. In the building folder a killed run's leftovers are cleared away.
+        short = len(str(self._building.resolve())) < 70
+        runtime = Path(tempfile.mkdtemp(prefix=".k-", dir=self._building.resolve() if short else None))
+        timer = threading.Timer(self._limit, self.stop, [f"ran longer than its limit of {self._limit:g} s"])
+        timer.daemon = True
+        timer.start()
+        try:
+            error = self._run(parameters, runtime)
+        finally:
+            timer.cancel()
+            self._kill()
+            shutil.rmtree(runtime, ignore_errors=True)
+        return Outcome(self.notebook, time.monotonic() - begun, self._stopped or error)
+
+    def stop(self, reason: str) -> None:
+        """End the run and its kernel's whole process group; the outcome says why."""
+        with self._lock:
+            self._stopped = self._stopped or reason
+        self._kill()
+
+    def _run(self, parameters: Mapping[str, Any], runtime: Path) -> str | None:
+        papermill_engines.register(_ENGINE, _WatchedEngine)
+        try:
+            self.notebook = papermill.execute_notebook(
+                self.notebook,
+                None,
+                parameters=dict(parameters),
+                engine_name=_ENGINE,
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+                kernel_manager_class=self._kernel_manager_class(runtime),
+                watched=self,
+            )
+        except PapermillExecutionError as error:
+            return plain(f"cell {error.exec_count}: {error.ename}: {error.evalue}", most=1000)
+        except Exception as error:  # whatever papermill or the kernel raised is the verdict
+            return plain(f"{type(error).__name__}: {error}", most=1000)
+        return self._incomplete()
+
+    def _incomplete(self) -> str | None:
+        """Papermill takes `sys.exit(0)` for success although the rest of the notebook did not run."""
+        for cell in self.notebook.cells:
+            for output in cell.get("outputs", []):
+                if output.output_type == "error":
+                    return plain(f"{output.ename}: {output.evalue} ended the notebook early", most=1000)
+        if self._started_cells < len(self.notebook.cells):
+            return f"only {self._started_cells} of {len(self.notebook.cells)} cells ran"
+        return None
+
+    def begin_cell(self, notebook: nbformat.NotebookNode, index: int) -> None:
+        """Note a cell that starts (called by the engine)."""
+        self.notebook, self._started_cells = notebook, self._started_cells + 1
+        if self._stopped:
+            raise RuntimeError(self._stopped)
+        self._on_cell(index + 1, len(notebook.cells))
+
+    def _kernel_manager_class(self, runtime: Path) -> type[AsyncKernelManager]:
+        run = self
+
+        class Manager(AsyncKernelManager):
+            """Our Python, our kernel module, over IPC: no ports, and no kernelspec of the user's in its place."""
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, transport="ipc", connection_file=str(runtime / "kernel.json"), **kwargs)
+                argv = [sys.executable, "-m", "faultbook.reports.kernel", "-f", "{connection_file}"]
+                self._kernel_spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
+                run._manager = self
+
+            async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]  # async in the base class too
+                """Start in the notebook's folder with the run's environment."""
+                environment = {**os.environ, **run._environment}
+                await super().start_kernel(**{**kwargs, "cwd": str(run._folder), "env": environment})
+
+        return Manager
+
+    def _kill(self) -> None:
+        group = getattr(getattr(self._manager, "provisioner", None), "pgid", None)
+        if group and group != os.getpgrp():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+
+
+class _WatchedEngine(NBClientEngine):  # type: ignore[misc]  # papermill is untyped
+    """papermill's own engine; it tells the run when a cell starts."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, *, watched: NotebookRun, **kwargs: Any) -> Any:
+        """Execute, reporting every cell."""
+        watched.notebook, start = nb_man.nb, nb_man.cell_start
+
+        def cell_start(cell: Any, cell_index: int = 0, **rest: Any) -> None:
+            watched.begin_cell(nb_man.nb, cell_index)
+            start(cell, cell_index, **rest)
+
+        nb_man.cell_start = cell_start
+        return super().execute_managed_notebook(nb_man, kernel_name, **kwargs)

@@ -1,0 +1,93 @@
+"""Turn an executed notebook into one self-contained HTML page in which nothing can run.
+
+Three layers: notebooks show foreign text only through `faultbook.reports.show`, which escapes it; every piece of HTML
+in a cell is cleaned here; and a content security policy forbids scripts, requests and forms whatever slips through.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import nh3
+from nbconvert import HTMLExporter
+
+from faultbook.text import escaped
+
+TEMPLATES = Path(__file__).resolve().parent / "template"
+_TAGS = nh3.ALLOWED_TAGS | {"img", "figure", "figcaption", "tfoot", "caption", "colgroup", "col", "details", "summary"}
+_ATTRIBUTES = {
+    "*": {"class", "title", "id"},
+    "a": {"href"},
+    "img": {"src", "alt", "width", "height"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan", "scope"},
+    "ol": {"start"},
+}
+
+
+def render(notebook: nbformat.NotebookNode, title: str) -> str:
+    """Render a notebook as an HTML page.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        Executed, or as far as it got.
+    title : str
+        The page's title, as plain text.
+
+    Returns
+    -------
+    str
+        One HTML document: figures inline, code folded, no script, no address outside the page but ordinary links.
+    """
+    exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(TEMPLATES.parent)])
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = exporter.exclude_anchor_links = True
+    filters = {
+        "safe_html": safe_html,
+        "plain_text": functools.partial(escaped, most=200_000),
+        "alternative": _alternative,
+        "one_line": lambda text: escaped("".join(text.split()), most=len(text)),
+        "base64": lambda text: base64.b64encode(text.encode("utf-8")).decode("ascii"),
+    }
+    for name, function in filters.items():
+        exporter.register_filter(name, function)
+    resources = {"report_title": title, "report_css": stylesheet()}
+    html, _ = exporter.from_notebook_node(notebook, resources=resources)
+    return str(html)
+
+
+def stylesheet() -> str:
+    """The style sheet of all pages."""
+    return (TEMPLATES / "report.css").read_text(encoding="utf-8")
+
+
+def safe_html(html: str) -> str:
+    """Keep the text, tables, headings and images of a piece of HTML; drop scripts, styles, forms, frames, redirects."""
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto", "data"},
+        attribute_filter=_only_data_images,
+        strip_comments=True,
+        link_rel="noopener noreferrer",
+    )
+
+
+def _only_data_images(tag: str, attribute: str, value: str) -> str | None:
+    """Images only from the page itself; and nothing else from a `data:` address."""
+    inline = value.strip().lower().startswith("data:")
+    if tag == "img" and attribute == "src":
+        return value if value.strip().lower().startswith("data:image/") else None
+    return None if inline and attribute == "href" else value
+
+
+def _alternative(metadata: Any) -> str:
+    for mime in ("image/png", "image/svg+xml", "image/jpeg"):
+        if isinstance(metadata.get(mime), dict) and metadata[mime].get("alt"):
+            return escaped(metadata[mime]["alt"], most=1000)
+    return escaped(metadata.get("alt", "figure"), most=1000)

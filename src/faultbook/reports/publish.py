@@ -1,0 +1,138 @@
+"""Make the files of one report in a folder of its own, and put it in place whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from faultbook.reports.catalog import Report
+from faultbook.reports.execute import Outcome
+from faultbook.reports.layout import BUILDING, ERROR, FAILED, READ_LOG
+from faultbook.reports.manifest import Inputs, data_digests, versions, write_manifest
+from faultbook.reports.page import render
+from faultbook.reports.swap import recover, swap_in
+
+_READABLE = 0o755  # mkdtemp makes folders that only their owner can enter; a report is for others to read
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A report in the making: its inputs, with their digests from before the run."""
+
+    report: Report
+    inputs: Inputs
+    fingerprint: dict[str, Any]
+    started: datetime
+
+
+def prepare(out: Path) -> None:
+    """Make the reports folder and clear away what a killed run left in it (the caller holds its lock)."""
+    for folder in (out, out / FAILED):
+        if folder.is_dir():
+            recover(folder)
+            for left in folder.glob(f"{BUILDING}*"):
+                shutil.rmtree(left, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def new_building(out: Path, report: Report) -> Path:
+    """An empty folder beside the target, so that it can be renamed into place."""
+    return Path(tempfile.mkdtemp(prefix=f"{BUILDING}{report.name}-", dir=out))
+
+
+def publish(building: Path, out: Path, made: Making, outcome: Outcome) -> Path:
+    """Finish a successful run in `building` and swap it in as `out/<name>`; return the page's path."""
+    name = made.report.name
+    reads = data_digests(building / READ_LOG, made.inputs.data)
+    (building / READ_LOG).unlink(missing_ok=True)
+    _write_notebook(building, made, outcome)
+    content = {
+        **made.fingerprint,
+        **reads,
+        "name": name,
+        "title": made.report.title,
+        "seed": made.inputs.parameters.get("seed"),
+        "versions": versions(),
+        "timing": {"started": made.started.isoformat(timespec="seconds"), "seconds": round(outcome.seconds, 3)},
+    }
+    write_manifest(building, content)
+    building.chmod(_READABLE)
+    swap_in(building, out / name)
+    shutil.rmtree(out / FAILED / name, ignore_errors=True)
+    return out / name / f"{name}.html"
+
+
+def keep_failure(building: Path, out: Path, made: Making, outcome: Outcome) -> Path:
+    """Keep what a failed run got to as `out/failed/<name>`; the last good report stays as it was."""
+    name = made.report.name
+    (building / READ_LOG).unlink(missing_ok=True)
+    _write_notebook(building, made, outcome)
+    failure = {
+        "name": name,
+        "title": made.report.title,
+        "error": scrub(outcome.error or "", made.inputs),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(outcome.seconds, 3),
+    }
+    text = json.dumps(failure, indent=2, sort_keys=True, ensure_ascii=False)
+    (building / ERROR).write_text(text + "\n", encoding="utf-8")
+    building.chmod(_READABLE)
+    (out / FAILED).mkdir(exist_ok=True)
+    swap_in(building, out / FAILED / name)
+    return out / FAILED / name / f"{name}.html"
+
+
+def scrub(text: str, inputs: Inputs) -> str:
+    """Replace this machine's paths by what they stand for."""
+    places = [
+        (str(inputs.data), "<data>"),
+        (str(inputs.notebook.parent.parent), "<project>"),
+        (sys.prefix, "<python>"),
+        (sys.base_prefix, "<python>"),
+        (tempfile.gettempdir() + os.sep, "<temporary>/"),
+        (str(Path.home()) + os.sep, "~/"),
+    ]
+    for path, name in sorted(places, key=lambda place: -len(place[0])):
+        text = text.replace(path, name)
+    return text
+
+
+def clean(notebook: nbformat.NotebookNode, inputs: Inputs) -> nbformat.NotebookNode:
+    """Take out of an executed notebook what differs from run to run or tells about this machine."""
+    notebook.metadata.pop("papermill", None)
+    notebook.metadata.pop("widgets", None)
+    for index, cell in enumerate(notebook.cells):
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.id = "injected-parameters"
+        elif not cell.get("id"):
+            cell.id = f"cell-{index}"
+        cell.update(_scrubbed({"outputs": cell.get("outputs", [])}, inputs) if "outputs" in cell else {})
+    return notebook
+
+
+def _write_notebook(building: Path, made: Making, outcome: Outcome) -> None:
+    notebook, name = clean(outcome.notebook, made.inputs), made.report.name
+    (building / f"{name}.ipynb").write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+    (building / f"{name}.html").write_text(render(notebook, made.report.title), encoding="utf-8")
+
+
+def _scrubbed(value: Any, inputs: Inputs) -> Any:
+    """Scrub every text in nested outputs; images stay as they are."""
+    if isinstance(value, str):
+        return scrub(value, inputs)
+    if isinstance(value, dict):
+        return nbformat.from_dict(
+            {key: item if key.startswith("image/png") else _scrubbed(item, inputs) for key, item in value.items()}
+        )
+    return [_scrubbed(item, inputs) for item in value] if isinstance(value, list) else value
