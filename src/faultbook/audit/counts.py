@@ -161,7 +161,7 @@ def certify(relation: Certify, cells: Cells) -> Iterator[Finding]:
     )
     status: Status = "consistent" if shown else "ambiguous"
     yield Finding(relation.events, status, reason, relation.id, against=named([relation.limit, relation.n]))
-    yield Finding(relation.limit, "quoted", f"a chosen limit; {reason}", relation.id, against=(relation.events,))
+    yield Finding(relation.limit, status, reason, relation.id, against=named([relation.events, relation.n]))
 
 
 def upper_bound(relation: UpperBound, cells: Cells) -> Iterator[Finding]:

@@ -73,6 +73,8 @@ def plot_intervals(intervals: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(9, 1.3 + 0.42 * len(intervals)))[1]
+    if intervals.empty:
+        return _nothing(ax)
     for row, item in enumerate(intervals.to_dict("records")):
         off = abs(item["low"] - item["exact_low"]) > 0.006 or abs(item["high"] - item["exact_high"]) > 0.006
         colour = COLOURS["vermilion"] if off else COLOURS["blue"]
@@ -121,6 +123,8 @@ def plot_splits(splits: pd.DataFrame, level: float = 0.05, ax: Axes | None = Non
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(8, 3.4))[1]
+    if splits.empty:
+        return _nothing(ax)
     labels = [f"{a} : {b}" for a, b in zip(splits["only_a"], splits["only_b"], strict=True)]
     detected = splits["p"] < level
     ax.bar(labels, splits["p"], color=np.where(detected, COLOURS["vermilion"], COLOURS["sky"]), width=0.62)
@@ -147,6 +151,8 @@ def plot_solved_ranges(ranges: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(9, 1.4 + 0.5 * len(ranges)))[1]
+    if ranges.empty:
+        return _nothing(ax)
     for row, item in enumerate(ranges.to_dict("records")):
         for key, colour, shift in (("perfect", COLOURS["blue"], -0.16), ("above_zero", COLOURS["orange"], 0.16)):
             low, high = item[f"{key}_low"], item[f"{key}_high"]
@@ -180,6 +186,8 @@ def plot_contradictions(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(9, 1.3 + 0.46 * len(pairs)))[1]
+    if pairs.empty:
+        return _nothing(ax)
     change = 100 * (pairs["other_value"] / pairs["value"] - 1)
     for row, (item, percent) in enumerate(zip(pairs.to_dict("records"), change, strict=True)):
         ax.plot([0, percent], [row, row], color=COLOURS["grey"], linewidth=1.4, zorder=1)
@@ -207,6 +215,13 @@ def plot_contradictions(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.legend(handles=handles, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0))
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def _nothing(ax: Axes) -> Axes:
+    """Say that there is nothing to draw, instead of drawing empty axes."""
+    ax.text(0.5, 0.5, "no such numbers in this data", ha="center", va="center", transform=ax.transAxes)
+    ax.set_axis_off()
     return ax
 
 

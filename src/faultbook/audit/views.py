@@ -19,6 +19,11 @@ from faultbook.stats.bounds import graded_mean_counts
 from faultbook.stats.reconstruct import mcnemar_from_margins
 
 Relations = Iterable[AnyRelation] | str | Path | None
+_INTERVAL_COLUMNS = (
+    *("relation", "label", "unit", "n", "effect", "low", "high", "rescues", "harms", "exact_low", "exact_high"),
+    *("exact", "n_exact", "reach_probability"),
+)
+_RANGE_COLUMNS = ("id", "row", "printed", "runs", "perfect_low", "perfect_high", "above_zero_low", "above_zero_high")
 
 
 def status_counts(audited: pd.DataFrame) -> pd.DataFrame:
@@ -53,10 +58,8 @@ def side_by_side(audited: pd.DataFrame) -> pd.DataFrame:
 
 
 def table_of(audited: pd.DataFrame, source: str, table: str) -> pd.DataFrame:
-    """One printed table, side by side, without the columns that are the same throughout."""
+    """One printed table, side by side, without the columns that are the same throughout; empty if it is not there."""
     part = audited[(audited["source"] == source) & (audited["table"] == table)]
-    if part.empty:
-        raise ValueError(f"no table '{source}/{table}'; there are: {', '.join(_tables(audited))}")
     return side_by_side(part).drop(columns=["source", "table", "reason"])
 
 
@@ -142,7 +145,7 @@ def printed_intervals(reported: pd.DataFrame, relations: Relations = None) -> pd
                 "reach_probability": best["reach_probability"],
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(_INTERVAL_COLUMNS))
 
 
 def solved_ranges(reported: pd.DataFrame, relations: Relations = None) -> pd.DataFrame:
@@ -166,7 +169,7 @@ def solved_ranges(reported: pd.DataFrame, relations: Relations = None) -> pd.Dat
             counts.insert(0, "row", cell.row)
             counts.insert(0, "id", cell.id)
             rows.append(counts)
-    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=list(_RANGE_COLUMNS))
 
 
 def margin_splits(reported: pd.DataFrame, relations: Relations = None) -> pd.DataFrame:
@@ -179,8 +182,5 @@ def margin_splits(reported: pd.DataFrame, relations: Relations = None) -> pd.Dat
             frame = mcnemar_from_margins(*(cells.whole(term) for term in terms))
             frame.insert(0, "relation", relation.id)
             frames.append(frame)
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _tables(audited: pd.DataFrame) -> list[str]:
-    return list(dict.fromkeys(audited["source"] + "/" + audited["table"]))
+    columns = ["relation", "only_a", "only_b", "p"]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)

@@ -85,6 +85,8 @@ def table_html(
         + "</tr>"
         for row in frame.itertuples(index=False, name=None)
     ]
+    if frame.empty:
+        note = f"{note}; nothing to show" if note else "nothing to show"
     foot = f'<tfoot><tr><td colspan="{len(frame.columns)}">{escaped(note, most=2000)}</td></tr></tfoot>' if note else ""
     title = f"<caption>{escaped(caption)}</caption>"
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>{foot}</table>"
@@ -112,6 +114,11 @@ def show_figure(figure: Figure | Axes, name: str, alternative: str) -> None:
     plt.close(figure)
     width = int(figure.get_figwidth() * 96)
     display(Image(picture, format="png", width=width, alt=alternative))
+
+
+def slug(text: str) -> str:
+    """Make a file name for `show_table` and `show_figure` of any text."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "unnamed"
 
 
 def summarise(**values: str | int | float) -> None:
