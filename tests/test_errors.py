@@ -38,7 +38,7 @@ def test_parts_stay_readable_for_programs() -> None:
 
 @pytest.mark.parametrize("kind", [DataError, ParameterError])
 def test_every_error_of_the_input_can_be_caught_as_one(kind: type[FaultbookError]) -> None:
-    with pytest.raises(FaultbookError, match="^bad$"):
+    with pytest.raises(FaultbookError, match=r"^bad$"):
         raise kind("bad")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faultbook.errors import DataError
-from faultbook.yamlfile import load_yaml
+from faultbook.yamlfile import load_yaml, parse_yaml
 
 
 @pytest.fixture
@@ -86,7 +86,9 @@ def test_tags_that_build_objects_are_refused(written: Path, text: str) -> None:
     assert not victim.exists()
 
 
-@pytest.mark.parametrize("text", ["!!bool maybe", "!!timestamp soon", '!!int ""', '!!float ""', "!!int one", "2024-13-45"])
+@pytest.mark.parametrize(
+    "text", ["!!bool maybe", "!!timestamp soon", '!!int ""', '!!float ""', "!!int one", "2024-13-45"]
+)
 def test_a_value_that_its_tag_contradicts_is_refused(written: Path, text: str) -> None:
     written.write_text(f"a: {text}\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"relations\.yaml"):
@@ -161,3 +163,17 @@ def test_a_path_below_a_file_is_a_data_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("a: 1\n", encoding="utf-8")
     with pytest.raises(DataError, match="no such file"):
         load_yaml(tmp_path / "a.yaml" / "b.yaml")
+
+
+def test_a_document_in_one_row_of_a_file_is_named_by_that_row() -> None:
+    assert parse_yaml("a: [1, 2]", "logs.csv", row=7) == {"a": [1, 2]}
+    for text in ("a: [1", "a: 1\n\na: 2", "a: !!python/name:os.mkdir", "a: \x00"):
+        with pytest.raises(DataError, match=r"^logs\.csv, row 7: ") as caught:
+            parse_yaml(text, "logs.csv", row=7)
+        assert (caught.value.file, caught.value.row) == ("logs.csv", 7)
+
+
+def test_equal_keys_may_be_let_through_but_never_objects() -> None:
+    assert parse_yaml("a: 1\na: 2", "events.yaml", unique_keys=False) == {"a": 2}
+    with pytest.raises(DataError, match=r"events\.yaml, row 1: .*tag"):
+        parse_yaml("!!python/object/apply:os.getcwd []", "events.yaml", unique_keys=False)

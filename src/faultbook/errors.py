@@ -53,6 +53,12 @@ class DataError(FaultbookError):
         return " ".join((f"{sentence}; {self.mend}" if self.mend else sentence).split())
 
 
+def unreadable(error: OSError, file: str | Path) -> DataError:
+    """A file that the system does not let us read, as a located error."""
+    missing = isinstance(error, (FileNotFoundError, IsADirectoryError, NotADirectoryError))
+    return DataError("no such file" if missing else f"cannot be read ({error.strerror})", file=file)
+
+
 def one_of(name: str, found: object, allowed: list[str] | tuple[str, ...]) -> str:
     """Say that `found` is not among the `allowed` values of `name`, in the same words everywhere."""
     quoted = [f"'{value}'" for value in allowed]

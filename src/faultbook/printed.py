@@ -10,7 +10,7 @@ from fractions import Fraction
 MINUS_SIGNS = "−–‒﹣－"
 _UNITS = ("%", "pp", "GiB", "s", "h", "USD")
 _NUMBER = re.compile(
-    r"(?P<sign>[+-]?)\s*(?P<prefix>[±~≈$]?)\s*(?P<digits>\d{1,3}(?:,\d{3})+|\d+|(?=\.\d))(?P<decimals>\.\d+)?\s*(?P<unit>%|pp|GiB|s|h|USD)?",
+    r"(?P<sign>[+-]?)\s*(?P<prefix>[±~≈$]?)\s*(?P<digits>[1-9]\d{0,2}(?:,\d{3})+|\d+|(?=\.\d))(?P<decimals>\.\d+)?\s*(?P<unit>%|pp|GiB|s|h|USD)?",
     re.ASCII,
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pandera.pandas as pa
 from pandera.typing.pandas import Series
@@ -53,3 +55,95 @@ class Reported(pa.DataFrameModel):
 
 REPORTED_REQUIRED = ("source", "table", "row", "column", "printed", "unit", "kind")
 REPORTED_OPTIONAL = ("value", "n", "document", "section", "qualifier", "note")
+
+
+class Causes(pa.DataFrameModel):
+    """Entities that an incident's ground truth lists. One row, one group of the truth file."""
+
+    incident_id: Series[str]
+    group_id: Series[str] = pa.Field(description="the truth file's own id; exists nowhere in the cluster")
+    kind: Series[str] = pa.Field(description="Kubernetes kind as written")
+    namespace: Series[str] = pa.Field(nullable=True)
+    name: Series[str] = pa.Field(nullable=True, description="exact name, where the truth gives one")
+    pattern: Series[str] = pa.Field(
+        nullable=True, description="regular expression for names, where the truth gives one"
+    )
+    is_root_cause: Series[bool]
+    cause_set: Series[str] = pa.Field(description="first group id of the class of aliases, closed transitively")
+    role: Series[str] = pa.Field(isin=("cause", "alerting", "path", "listed"), description="first that applies")
+    n_alerts: Series[int] = pa.Field(ge=0, description="alerts that name this group")
+    truth_sha256: Series[str]
+
+    class Config:
+        """Columns in this order, nothing else; a group stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["incident_id", "group_id"]  # noqa: RUF012  # pandera's form
+
+
+class Edges(pa.DataFrameModel):
+    """Propagation edges of an incident, as written: they may dangle or loop."""
+
+    incident_id: Series[str]
+    source: Series[str]
+    target: Series[str]
+    condition: Series[str]
+    effect: Series[str]
+
+    class Config:
+        """Columns in this order, nothing else."""
+
+        strict = True
+        ordered = True
+
+
+RUN_STATUSES = ("scored", "empty", "malformed", "timed_out", "missing", "ungradeable")
+
+
+class Runs(pa.DataFrameModel):
+    """Runs of a model on an incident, whatever came of them."""
+
+    model: Series[str]
+    incident_id: Series[str]
+    repeat: Series[int]
+    status: Series[str] = pa.Field(isin=RUN_STATUSES)
+    turns: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0)
+    cost: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0)
+
+    class Config:
+        """Columns in this order, nothing else; a run stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["model", "incident_id", "repeat"]  # noqa: RUF012  # pandera's form
+
+
+class Submissions(pa.DataFrameModel):
+    """Entities that runs submitted as causes, in their order."""
+
+    model: Series[str]
+    incident_id: Series[str]
+    repeat: Series[int]
+    position: Series[int] = pa.Field(ge=0, description="0-based place in the submission")
+    entity: Series[str] = pa.Field(description="the text as submitted")
+    namespace: Series[str] = pa.Field(nullable=True)
+    kind: Series[str] = pa.Field(nullable=True)
+    name: Series[str]
+    confidence: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0, le=1)
+    stage: Series[str] = pa.Field(isin=("found", "suspected", "confirmed"))
+
+    class Config:
+        """Columns in this order, nothing else."""
+
+        strict = True
+        ordered = True
+        unique = ["model", "incident_id", "repeat", "position"]  # noqa: RUF012  # pandera's form
+
+
+def typed(rows: list[Any], model: type[pa.DataFrameModel]) -> pd.DataFrame:
+    """Make a table of the model from rows (dicts or tuples), with its column types even when there is no row."""
+    columns = list(model.to_schema().columns)
+    frame = pd.DataFrame(rows, columns=columns)
+    types = {name: str(column.dtype) for name, column in model.to_schema().columns.items()}
+    return model.validate(frame.astype(types))

@@ -70,7 +70,7 @@ def write_relations(tmp_path: Path) -> Callable[..., Path]:
 def judge(write_relations: Callable[..., Path]) -> Judge:
     """Audit a small table under some relations; the verdicts by "row/column" (or "table/row/column")."""
 
-    def run(cells: str, *relations: dict[str, Any], **one: Any) -> pd.DataFrame:
+    def run(cells: str, /, *relations: dict[str, Any], **one: Any) -> pd.DataFrame:
         listed = [*relations, *([one] if one else [])]
         named = [{"id": f"relation-{number}", **relation} for number, relation in enumerate(listed, 1)]
         verdicts = audit(_make_table(cells), write_relations(*named))
@@ -83,7 +83,7 @@ def judge(write_relations: Callable[..., Path]) -> Judge:
 def find(write_relations: Callable[..., Path]) -> Callable[..., dict[str, Any]]:
     """Evaluate one relation alone; its findings by the id of the cell, before any of them is outweighed."""
 
-    def run(cells: str, **relation: Any) -> dict[str, Any]:
+    def run(cells: str, /, **relation: Any) -> dict[str, Any]:
         findings = evaluate(_make_table(cells), write_relations({"id": "relation-1", **relation}))
         return {finding.cell: finding for finding in findings}
 

@@ -203,7 +203,8 @@ def test_an_id_that_stands_twice_is_refused(write_relations: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "- a\n- b\n", "relations:\n", "relations: 5\n", "relations: {a: b}\n", "relation:\n- a\n", "just text\n"]
+    "text",
+    ["", "- a\n- b\n", "relations:\n", "relations: 5\n", "relations: {a: b}\n", "relation:\n- a\n", "just text\n"],
 )
 def test_a_file_without_a_list_of_relations_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "relations.yaml"

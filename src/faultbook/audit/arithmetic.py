@@ -42,7 +42,7 @@ def same_label(relation: SameLabel, cells: Cells) -> Iterator[Finding]:
 def _alike(name: str, group: list[Cell], cells: Cells) -> Iterator[Finding]:
     for cell in group:
         others = [other for other in group if other.id != cell.id]
-        clashing = [other for other in others if not cell.range.meets(other.range)]
+        clashing = [other for other in others if not cell.table_range.meets(other.table_range)]
         if not clashing:
             reason = f"printed {len(group)} times, always alike"
             yield Finding(cell.id, "consistent", reason, name, against=named(other.id for other in others))
@@ -139,6 +139,8 @@ def extreme(relation: Extreme, cells: Cells) -> Iterator[Finding]:
 def kendall_tau(relation: KendallTau, cells: Cells) -> Iterator[Finding]:
     """A Kendall τ between two rankings of m items without ties is 1 − 2 d / (m choose 2), d whole (Kendall 1938)."""
     cell, items = cells[relation.value], cells.whole(relation.items)
+    if items < 2:
+        raise ValueError(f"a ranking needs at least 2 items; found {items}")
     pairs = math.comb(items, 2)
     grid = [1 - Fraction(2 * discordant, pairs) for discordant in range(pairs + 1)]
     fitting = [tau for tau in grid if cell.number.admits(tau)]
@@ -168,12 +170,16 @@ def ratio(relation: Ratio, cells: Cells) -> Iterator[Finding]:
     value = cells[relation.value]
     hundred = cells.range(100 if value.unit == "%" else 1)
     above, below = cells.range(relation.numerator), cells.range(relation.denominator)
-    ways = [hundred * above / below, value.range * below / hundred, hundred * above / value.range]
+    ways: list[Callable[[], Range]] = [
+        lambda: hundred * above / below,
+        lambda: value.range * below / hundred,
+        lambda: hundred * above / value.range,
+    ]
     text = (
         f"{cells.write(relation.numerator)} / {cells.write(relation.denominator)} = {{}}, printed {value.number.text}"
     )
     terms = [relation.value, relation.numerator, relation.denominator]
-    yield from _solved(relation.id, terms, lambda index: ways[index], text, cells)
+    yield from _solved(relation.id, terms, lambda index: ways[index](), text, cells)
 
 
 def _solved(
@@ -182,11 +188,14 @@ def _solved(
     """Findings for an equation: `solve(i)` is the range of term i that the other terms imply; term 0 is the result."""
     holds = solve(0).meets(cells.range(terms[0]))
     result = float(solve(0).middle)
-    reason = equation.format(cells[terms[0]].write(result) if isinstance(terms[0], str) else f"{result:g}")
+    reason = equation.format(cells[terms[0]].write(result) if isinstance(terms[0], str) else f"{result:,.10g}")
     for index, term in enumerate(terms):
         if not isinstance(term, str):
             continue
-        cell = cells[term]
-        recomputed = cell.table_value(solve(index).middle)
         status: Status = "recomputed" if holds else "inconsistent"
+        recomputed = None
+        try:
+            recomputed = cells[term].table_value(solve(index).middle)
+        except ZeroDivisionError:  # 0 = 0 × 75 says nothing about the 75
+            status = "consistent" if holds else status
         yield Finding(term, status, reason, name, recomputed, named(terms, besides=term))

@@ -69,6 +69,12 @@ class Cell:
             return Range(Fraction(self.number.number), Fraction(self.number.number))
         return Range(self.number.low, self.number.high)
 
+    @property
+    def table_range(self) -> Range:
+        """The range in table units, in which 2 % and 0.02 are the same."""
+        scale = unit_scale(self.unit)
+        return Range(self.range.low * scale, self.range.high * scale)
+
     def table_value(self, printed_units: Fraction | float) -> float:
         """Printed units to the units of the `value` column."""
         return float(printed_units) * float(unit_scale(self.unit))
@@ -146,9 +152,16 @@ class Cells(Mapping[str, Cell]):
             raise ValueError(f"'{term}' must be a whole number; found {float(value):g}")
         return int(value)
 
+    def denominator(self, term: str | int | float) -> int:
+        """A whole term of at least 1."""
+        n = self.whole(term)
+        if n < 1:
+            raise ValueError(f"'{term}': a denominator must be at least 1; found {n}")
+        return n
+
     def write(self, term: str | int | float) -> str:
-        """The printed text of a cell, or the plain number."""
-        return self[term].number.text if isinstance(term, str) else f"{term:g}"
+        """The printed text of a cell, or the plain number in full."""
+        return self[term].number.text if isinstance(term, str) else f"{term:,}"
 
 
 def named(terms: Iterable[str | int | float], besides: str = "") -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from faultbook.stats.reconstruct import counts_from_percentage, mcnemar_from_mar
 def rate(relation: Rate, cells: Cells) -> Iterator[Finding]:
     """A percentage lies on the grid of its denominators; with a printed count it is that count over one of them."""
     cell = cells[relation.value]
-    denominators = {cells.whole(term): term for term in relation.denominators}
+    denominators = {cells.denominator(term): term for term in relation.denominators}
     if relation.numerator is None:
         yield on_grid(cell, list(denominators), relation.id, named(relation.denominators))
         return
@@ -78,13 +78,13 @@ def _neighbours(cell: Cell, denominators: list[int]) -> list[str]:
 def effect(relation: Effect, cells: Cells) -> Iterator[Finding]:
     """An effect is rescues minus harms over n; the counts are derived back where only one net count fits."""
     cell = cells[relation.value]
-    rescues, harms, n = (cells.whole(term) for term in (relation.rescues, relation.harms, relation.n))
+    rescues, harms, n = cells.whole(relation.rescues), cells.whole(relation.harms), cells.denominator(relation.n)
     exact = Fraction(100 * (rescues - harms), n)
     status: Status = "recomputed" if cell.number.admits(exact) else "inconsistent"
     reason = f"({rescues} rescues − {harms} harms) / {n} = {cell.write(exact)}, printed {cell.number.text}"
     against = named((relation.rescues, relation.harms, relation.n))
     yield Finding(cell.id, status, reason, relation.id, cell.table_value(exact), against)
-    if status == "recomputed":
+    if status == "recomputed" and len(counts_from_percentage(cell.number.text, [n])) == 1:
         for term, value in ((relation.rescues, rescues), (relation.harms, harms)):
             if isinstance(term, str):
                 yield Finding(term, "recomputed", reason, relation.id, float(value), (cell.id,))
@@ -102,9 +102,10 @@ def paired_margins(relation: PairedMargins, cells: Cells) -> Iterator[Finding]:
     p = splits["p"].dropna()
     detected = int((p < relation.level).sum())
     verdict = "at no split" if detected == 0 else f"at {detected} of {len(splits)} splits"
+    spread = f"exact McNemar p {p.min():.3f} to {p.max():.3f}" if len(p) else "no discordant pair, so no test"
     reason = (
-        f"{solved_a} and {solved_b} of the same {n} pairs: {len(splits)} discordant splits, exact McNemar p "
-        f"{p.min():.3f} to {p.max():.3f}; a difference is detected {verdict} (level {relation.level:g})"
+        f"{solved_a} and {solved_b} of the same {n} pairs: {len(splits)} discordant split{'s' * (len(splits) != 1)}, "
+        f"{spread}; a difference is detected {verdict} (level {relation.level:g})"
     )
     status: Status = "ambiguous" if len(splits) > 1 else "consistent"
     for cell_id, other in ((relation.successes_a, relation.successes_b), (relation.successes_b, relation.successes_a)):
@@ -116,11 +117,15 @@ def mcnemar(relation: McNemarP, cells: Cells) -> Iterator[Finding]:
     cell = cells[relation.value]
     only_a, only_b = cells.whole(relation.only_a), cells.whole(relation.only_b)
     result = mcnemar_exact(only_a, only_b)
-    holds = not math.isnan(result.p) and cell.number.admits(Fraction(result.p))
+    against = named((relation.only_a, relation.only_b))
+    if math.isnan(result.p):
+        reason = f"{result.test}, so there is no p; printed {cell.number.text}"
+        yield Finding(cell.id, "inconsistent", reason, relation.id, against=against)
+        return
+    holds = cell.number.admits(Fraction(result.p))
     reason = (
         f"exact McNemar of {only_a} against {only_b} discordant pairs: p = {result.p:.4f}, printed {cell.number.text}"
     )
-    against = named((relation.only_a, relation.only_b))
     yield Finding(cell.id, "recomputed" if holds else "inconsistent", reason, relation.id, result.p, against)
 
 

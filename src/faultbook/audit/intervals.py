@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,15 +10,8 @@ import pandas as pd
 
 from faultbook.audit.cells import Cell, Cells, Finding, Status, named
 from faultbook.audit.counts import on_grid
-from faultbook.audit.relations import ClusteredInterval, Interval, IntervalOfDifference
-from faultbook.stats.paired import sign_flip
-from faultbook.stats.reconstruct import (
-    counts_from_percentage,
-    reach_probability,
-    resampled_sum,
-    rescue_harm_from_interval,
-    unit_sum_patterns,
-)
+from faultbook.audit.relations import Interval
+from faultbook.stats.reconstruct import counts_from_percentage, rescue_harm_from_interval
 
 # A finite bootstrap may print a bound one step off the exact one. Counts whose own bootstrap prints the given bounds
 # less often than this are not offered as an explanation.
@@ -27,24 +20,18 @@ LEAST_REACH = 0.01
 
 def interval(relation: Interval, cells: Cells) -> Iterator[Finding]:
     """Find every (rescues, harms) behind an effect and its bounds, and say whether they print these bounds."""
-    n = cells.whole(relation.n)
+    n = cells.denominator(relation.n)
     printed = [cells[name] for name in (relation.effect, relation.low, relation.high) if name is not None]
-    off_grid = [
-        finding
-        for cell in printed
-        if not _as_counts(cell, n)
-        and (finding := on_grid(cell, [n], relation.id, named([relation.n]))).status == "inconsistent"
-    ]
+    off_grid = [_off_grid(cell, relation, n) for cell in printed if not _as_counts(cell, n)]
     found = candidates(relation, cells)
-    usable = found[found["exact"] | (found["reach_probability"] >= LEAST_REACH)]
+    usable = _usable(found)
     yield from _explain_off_grid(off_grid, usable, n, cells)
     broken = {finding.cell for finding in off_grid}
-    if relation.effect in broken:
-        return
+    if relation.effect in broken or {relation.low, relation.high} <= broken:
+        return  # no bound is left that could say anything
     counted = [relation.rescues, relation.harms, relation.unchanged]
     terms = [relation.effect, *counted, relation.low, relation.high, relation.n]
-    known = relation.rescues is not None and relation.harms is not None
-    status, reason = _verdict(usable, found, known=known)
+    status, reason = _verdict(usable, found, relation)
     for cell in printed:
         if cell.id in broken:
             continue
@@ -66,6 +53,12 @@ def _as_counts(cell: Cell, n: int) -> list[int]:
     return [int(cell.number.number)] if cell.number.number % 1 == 0 else []
 
 
+def _off_grid(cell: Cell, relation: Interval, n: int) -> Finding:
+    if cell.unit in ("%", "pp"):
+        return on_grid(cell, [n], relation.id, named([relation.n]))
+    return Finding(cell.id, "inconsistent", f"{cell.number.text} is no whole count", relation.id)
+
+
 def _derived(cell: Cell, usable: pd.DataFrame, side: str, n: int) -> float:
     count = int(usable[usable["exact"]][side].iloc[0])
     return cell.table_value(Fraction(100 * count, n)) if cell.unit in ("%", "pp") else float(count)
@@ -74,37 +67,61 @@ def _derived(cell: Cell, usable: pd.DataFrame, side: str, n: int) -> float:
 def candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
     """Feasible (rescues, harms) of a printed interval, as `rescue_harm_from_interval` lists them.
 
-    A bound that is off the grid constrains nothing; counts that are printed leave one row.
+    A bound that is off the grid constrains nothing, and one printed so coarsely that several counts round to it is met
+    by each of them; counts that are printed leave one row.
     """
-    n = cells.whole(relation.n)
-    rescues = None if relation.rescues is None else cells.whole(relation.rescues)
-    harms = None if relation.harms is None else cells.whole(relation.harms)
+    n = cells.denominator(relation.n)
+    counts = {
+        name: cells.whole(term)
+        for name, term in (("rescues", relation.rescues), ("harms", relation.harms))
+        if term is not None
+    }
     if relation.effect is not None:
         nets = _as_counts(cells[relation.effect], n)
     else:
-        nets = [] if rescues is None or harms is None else [rescues - harms]
+        nets = [counts["rescues"] - counts["harms"]]
     low, high = (_as_counts(cells[name], n) for name in (relation.low, relation.high))
-    found = rescue_harm_from_interval(0, 1, 0, 0).head(0)
-    for net in nets:
-        lower, upper = (low or [net])[0], (high or [net])[-1]
-        frame = rescue_harm_from_interval(net, n, min(lower, upper), max(lower, upper), relation.n_resamples)
-        if not low or not high:
-            frame["exact"] = (frame["low"].isin(low) if low else True) & (frame["high"].isin(high) if high else True)
-            frame["reach_probability"] = 0.0
-        found = frame if found.empty else pd.concat([found, frame], ignore_index=True)
-    for name, count in (("rescues", rescues), ("harms", harms)):
-        found = found if count is None else found[found[name] == count]
+    tables = [_table(net, n, low, high, relation.n_resamples) for net in nets]
+    found = pd.concat(tables, ignore_index=True) if tables else rescue_harm_from_interval(0, 1, 0, 0).head(0)
+    for name, count in counts.items():
+        found = found[found[name] == count]
     if relation.unchanged is not None:
         found = found[found["rescues"] + found["harms"] == n - cells.whole(relation.unchanged)]
     return found
 
 
-def _verdict(usable: pd.DataFrame, found: pd.DataFrame, *, known: bool) -> tuple[Status, str]:
+def _table(net: int, n: int, low: list[int], high: list[int], n_resamples: int) -> pd.DataFrame:
+    """All (rescues, harms) of one net effect, held against every pair of bounds that the printed ones stand for."""
+    pairs = [(lower, upper) for lower in low for upper in high if lower <= upper]
+    table = rescue_harm_from_interval(net, n, *(pairs[0] if pairs else (net, net)), n_resamples)
+    for lower, upper in pairs[1:]:
+        more = rescue_harm_from_interval(net, n, lower, upper, n_resamples)
+        table["reach_probability"] += more["reach_probability"]
+    if not pairs:
+        table["reach_probability"] = 0.0
+    if low and high and not pairs:
+        table["exact"] = False  # the lower bound is printed above the upper one
+    else:
+        table["exact"] = (table["low"].isin(low) if low else True) & (table["high"].isin(high) if high else True)
+    return table
+
+
+def usable_pairs(relation: Interval, cells: Cells) -> list[tuple[int, int]]:
+    """The (rescues, harms) that give, or whose bootstrap may print, the bounds of an interval."""
+    return [(row.rescues, row.harms) for row in _rows(_usable(candidates(relation, cells)))]
+
+
+def _usable(found: pd.DataFrame) -> pd.DataFrame:
+    return found[found["exact"] | (found["reach_probability"] >= LEAST_REACH)]
+
+
+def _verdict(usable: pd.DataFrame, found: pd.DataFrame, relation: Interval) -> tuple[Status, str]:
+    known = relation.rescues is not None and relation.harms is not None
     exact = usable[usable["exact"]]
     if len(exact) == 1:
         row = exact.iloc[0]
         alone = "" if known else ", and no other counts do"
-        return "recomputed", f"{_pair(row)} give exactly these bounds{_reach(row)}{alone}"
+        return "recomputed", f"{_pair(row)} give exactly these bounds{_reach(row, relation.n_resamples)}{alone}"
     if len(exact) > 1:
         return "ambiguous", f"{len(exact)} counts give exactly these bounds: {_listed(exact)}"
     if usable.empty:
@@ -120,12 +137,9 @@ def _pair(row: pd.Series) -> str:
     return f"{rescues} rescue{'s' * (rescues != 1)} and {harms} harm{'s' * (harms != 1)}"
 
 
-def _reach(row: pd.Series) -> str:
-    return (
-        f" (10,000 draws print them with probability {row['reach_probability']:.2f})"
-        if row["reach_probability"]
-        else ""
-    )
+def _reach(row: pd.Series, n_resamples: int) -> str:
+    reach = row["reach_probability"]
+    return f" ({n_resamples:,} draws print them with probability {reach:.2f})" if reach else ""
 
 
 class _Candidate(NamedTuple):
@@ -168,134 +182,3 @@ def _explain_off_grid(off_grid: list[Finding], usable: pd.DataFrame, n: int, cel
         left = f"the effect and the other bound leave {_listed(usable)}, which prints {cell.write(exact)}"
         reason = f"{finding.reason}; {left}"
         yield Finding(cell.id, "inconsistent", reason, finding.relation, cell.table_value(exact), finding.against)
-
-
-def interval_of_difference(
-    relation: IntervalOfDifference, cells: Cells, intervals: Mapping[str, Interval]
-) -> Iterator[Finding]:
-    """A difference of two paired effects needs their joint table; enumerate every overlap of the counts they allow."""
-    n = cells.whole(relation.n)
-    bounds = [counts_from_percentage(cells[name].number.text, [n]) for name in (relation.low, relation.high)]
-    against = named([relation.effect, relation.low, relation.high, relation.n])
-    if not all(bounds):
-        for name in (relation.effect, relation.low, relation.high):
-            yield on_grid(cells[name], [n], relation.id, named([relation.n]))
-        return
-    low, high = bounds[0][0][0], bounds[1][0][0]
-    reached = _reaching_patterns(relation, cells, intervals, low, high)
-    exact = [text for text, is_exact, _ in reached if is_exact]
-    best = max((reach for *_, reach in reached), default=0.0)
-    if exact:
-        status: Status = "consistent" if len(exact) == 1 else "ambiguous"
-        reason = f"{len(exact)} joint patterns of the two effects give exactly these bounds"
-    elif reached:
-        status = "consistent" if len(reached) == 1 else "ambiguous"
-        reason = (
-            f"no joint pattern of the two effects gives exactly these bounds; {len(reached)} may print them by "
-            f"Monte-Carlo noise, the likeliest with probability {best:.2f}"
-        )
-    else:
-        status, reason = "inconsistent", "no joint pattern of the two effects gives or nearly gives these bounds"
-    for name in (relation.effect, relation.low, relation.high):
-        yield Finding(name, status, reason, relation.id, against=named(against, besides=name))
-
-
-def _reaching_patterns(
-    relation: IntervalOfDifference, cells: Cells, intervals: Mapping[str, Interval], low: int, high: int
-) -> list[tuple[str, bool, float]]:
-    """(pattern, exact?, reach) of every joint pattern that prints the bounds with some likelihood."""
-    n = cells.whole(relation.n)
-    pairs = []
-    for name in (relation.first, relation.second):
-        found = candidates(intervals[name], cells)
-        usable = found[found["exact"] | (found["reach_probability"] >= LEAST_REACH)]
-        pairs.append([(row.rescues, row.harms) for row in _rows(usable)])
-    reached = []
-    for rescues, harms in pairs[0]:
-        for other_rescues, other_harms in pairs[1]:
-            # Subtracting an effect turns its harms into gains and its rescues into losses.
-            for pattern in unit_sum_patterns([(rescues, harms), (other_harms, other_rescues)], n):
-                sums = resampled_sum(pattern, n)
-                exact = (sums.quantile(0.025), sums.quantile(0.975)) == (low, high)
-                reach = reach_probability(sums, low, high, n_resamples=relation.n_resamples)
-                if exact or reach >= LEAST_REACH:
-                    reached.append((str(pattern), exact, reach))
-    return reached
-
-
-def clustered_interval(relation: ClusteredInterval, cells: Cells) -> Iterator[Finding]:
-    """Were episodes or tasks resampled? Compare the printed bounds with both, over every overlap of the strata."""
-    tasks, episodes = cells.whole(relation.tasks), cells.whole(relation.episodes)
-    strata = [(cells.whole(rescues), cells.whole(harms)) for rescues, harms in relation.strata]
-    low_cell, high_cell = cells[relation.low], cells[relation.high]
-    bounds = [counts_from_percentage(cell.number.text, [episodes]) for cell in (low_cell, high_cell)]
-    against = named(
-        [relation.effect, relation.tasks, relation.episodes, *(t for pair in relation.strata for t in pair)]
-    )
-    if not all(bounds):
-        for cell in (low_cell, high_cell):
-            yield on_grid(cell, [episodes], relation.id, against)
-        return
-    low, high = bounds[0][0][0], bounds[1][0][0]
-    totals = {1: sum(rescues for rescues, _ in strata), -1: sum(harms for _, harms in strata)}
-    apart = resampled_sum(totals, episodes)
-    independent = (apart.quantile(0.025), apart.quantile(0.975))
-    patterns = unit_sum_patterns(strata, tasks)
-    fitting = [pattern for pattern in patterns if _bounds(pattern, tasks) == (low, high)]
-    if relation.p is not None:
-        yield _clustered_p(relation, cells[relation.p], fitting, tasks)
-    status, reason = _clustered_verdict(independent, (low, high), fitting, episodes, tasks)
-    for cell, count in ((low_cell, low), (high_cell, high)):
-        computed = cell.table_value(Fraction(100 * count, episodes)) if status == "recomputed" else None
-        yield Finding(cell.id, status, reason, relation.id, computed, against)
-
-
-def _bounds(pattern: dict[int, int], n: int) -> tuple[int, int]:
-    sums = resampled_sum(pattern, n)
-    return sums.quantile(0.025), sums.quantile(0.975)
-
-
-def _clustered_verdict(
-    independent: tuple[int, int], printed: tuple[int, int], fitting: list[dict[int, int]], episodes: int, tasks: int
-) -> tuple[Status, str]:
-    given = f"{episodes} independent episodes give [{independent[0]}, {independent[1]}]/{episodes}"
-    shown = f"[{printed[0]}, {printed[1]}]/{episodes} is printed"
-    if independent == printed and not fitting:
-        return "recomputed", f"{given}, as printed: episodes were resampled, not tasks"
-    if independent == printed:
-        return "ambiguous", f"{given}, as printed, and so do {len(fitting)} patterns of {tasks} tasks"
-    if fitting:
-        return "recomputed", (
-            f"{given} where {shown}, so the interval was clustered: resampling {tasks} tasks gives it for "
-            f"{' or '.join(_tasks(pattern) for pattern in fitting[:4])}"
-        )
-    return "inconsistent", f"{given} where {shown}, and no pattern of {tasks} tasks gives it either"
-
-
-def _tasks(pattern: dict[int, int]) -> str:
-    """'+2 × 1, +1 × 9, −1 × 2': how many tasks carry which sum."""
-    return ", ".join(
-        f"{total:+d} × {count}".replace("-", "−") for total, count in sorted(pattern.items(), reverse=True)
-    )
-
-
-def _clustered_p(relation: ClusteredInterval, cell: Cell, fitting: list[dict[int, int]], tasks: int) -> Finding:
-    """The task-level sign-flip p of every pattern that gives the printed bounds."""
-    ps = [sign_flip([t for t, count in pattern.items() for _ in range(count)]).p for pattern in fitting]
-    against = named([relation.low, relation.high])
-    if not ps:
-        return Finding(
-            cell.id, "quoted", "no pattern of tasks gives the interval beside it", relation.id, against=against
-        )
-    # A Monte-Carlo p from 100,000 flips is off by about sqrt(p (1 − p) / 100,000): 0.0006 at p = .03.
-    near = [
-        p
-        for p in ps
-        if abs(p - float(cell.number.number)) <= float(cell.number.half_unit) + 4 * (p * (1 - p) / 1e5) ** 0.5
-    ]
-    listed = ", ".join(f"{p:.4f} for {_tasks(pattern)}" for p, pattern in zip(ps, fitting, strict=True))
-    reason = (
-        f"exact task-level sign-flip p of the patterns that give the interval: {listed}; printed {cell.number.text}"
-    )
-    status: Status = ("inconsistent", "recomputed", "ambiguous")[min(len(near), 2)]
-    return Finding(cell.id, status, reason, relation.id, near[0] if len(near) == 1 else None, against)

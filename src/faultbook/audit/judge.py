@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from faultbook.audit import arithmetic, counts, intervals
+from faultbook.audit import arithmetic, counts, intervals, joint
 from faultbook.audit.cells import STATUSES, Cell, Cells, Finding, MissingCellError
 from faultbook.audit.relations import AnyRelation, Interval, read_relations
 from faultbook.errors import DataError
@@ -36,8 +36,8 @@ _EVALUATORS: dict[str, Any] = {
     "certify": counts.certify,
     "upper_bound": counts.upper_bound,
     "interval": intervals.interval,
-    "interval_of_difference": intervals.interval_of_difference,
-    "clustered_interval": intervals.clustered_interval,
+    "interval_of_difference": joint.interval_of_difference,
+    "clustered_interval": joint.clustered_interval,
 }
 _QUOTED = {
     "setting": "a chosen setting; nothing printed follows from it",

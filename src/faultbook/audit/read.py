@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from faultbook.csvfile import read_text_table
 from faultbook.errors import DataError, one_of
 from faultbook.printed import parse_printed, unit_scale
 from faultbook.tables import KINDS, QUALIFIERS, REPORTED_OPTIONAL, REPORTED_REQUIRED, Reported
 
+DASHES = ("—", "–", "-", "n/a")  # how documents print that there is no number
 COLUMN_ORDER = list(Reported.to_schema().columns)
 
 
@@ -44,7 +46,7 @@ def read_reported(path: str | Path) -> pd.DataFrame:
 
 
 def _read_file(file: Path, seen: dict[str, str]) -> pd.DataFrame:
-    frame = _read_text(file)
+    frame = read_text_table(file)
     unknown = [name for name in frame.columns if name not in (*REPORTED_REQUIRED, *REPORTED_OPTIONAL)]
     missing = [name for name in REPORTED_REQUIRED if name not in frame.columns]
     if unknown or missing:
@@ -60,27 +62,14 @@ def _read_file(file: Path, seen: dict[str, str]) -> pd.DataFrame:
     frame["document"] = frame["document"].where(frame["document"] != "", frame["source"])
     frame["id"] = frame["source"] + "/" + frame["table"] + "/" + frame["row"] + "/" + frame["column"]
     cells: list[dict[str, str]] = frame.to_dict("records")  # type: ignore[assignment]  # all columns are text here
-    for row, cell in enumerate(cells, start=2):
+    lines: list[int] = frame.index.tolist()
+    for row, cell in zip(lines, cells, strict=True):
         _check_cell(cell, file, row, seen)
-    frame["value"] = pd.array([_value(cell, file, row) for row, cell in enumerate(cells, start=2)], dtype="float64")
-    frame["n"] = pd.array([int(n) if n else pd.NA for n in frame["n"]], dtype="Int64")
-    return frame[COLUMN_ORDER]
-
-
-def _read_text(file: Path) -> pd.DataFrame:
-    try:
-        frame: pd.DataFrame = pd.read_csv(file, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"not UTF-8 text ({error.reason} at byte {error.start})", file=file, mend="save as UTF-8"
-        ) from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(
-            f"not a CSV table ({str(error).strip()})", file=file, mend="quote cells that hold a comma"
-        ) from None
-    for name in frame.columns:
-        frame[name] = frame[name].fillna("").str.strip()
-    return frame
+    values = [_value(cell, file, row) for row, cell in zip(lines, cells, strict=True)]
+    denominators = [int(n) if n else pd.NA for n in frame["n"]]
+    text = frame.drop(columns=["value", "n"]).astype("str")
+    typed = text.assign(value=pd.array(values, dtype="float64"), n=pd.array(denominators, dtype="Int64"))
+    return typed[COLUMN_ORDER]
 
 
 def _check_cell(cell: dict[str, str], file: Path, row: int, seen: dict[str, str]) -> None:
@@ -90,7 +79,7 @@ def _check_cell(cell: dict[str, str], file: Path, row: int, seen: dict[str, str]
     for name, allowed in (("kind", KINDS), ("qualifier", ("", *QUALIFIERS))):
         if cell[name] not in allowed:
             raise DataError(one_of(name, cell[name], allowed), file=file, row=row, column=name)
-    if cell["n"] and not (cell["n"].isascii() and cell["n"].isdigit() and int(cell["n"]) > 0):
+    if cell["n"] and not (cell["n"].isascii() and cell["n"].isdigit() and 0 < int(cell["n"]) < 10**15):
         problem = f"'{cell['n']}' is not a denominator"
         raise DataError(problem, file=file, row=row, column="n", mend="write a whole number above 0, or leave it empty")
     if cell["id"] in seen:
@@ -100,8 +89,11 @@ def _check_cell(cell: dict[str, str], file: Path, row: int, seen: dict[str, str]
 
 
 def _value(cell: dict[str, str], file: Path, row: int) -> float:
-    """The number in table units; NaN for a label and for a cell that prints no digit (a dash)."""
-    if cell["kind"] == "label" or not any(character.isdigit() for character in cell["printed"]):
+    """The number in table units; NaN for a label and for a cell that prints a dash."""
+    if cell["kind"] == "label" and _is_number(cell["printed"]):
+        problem = f"'{cell['printed']}' is a number, not a label"
+        raise DataError(problem, file=file, row=row, column="kind", mend=f"write one of {', '.join(KINDS[:-1])}")
+    if cell["kind"] == "label" or cell["printed"] in DASHES:
         if cell["value"]:
             problem = f"value '{cell['value']}' for '{cell['printed']}', which prints no number"
             raise DataError(problem, file=file, row=row, column="value", mend="leave it empty")
@@ -109,7 +101,9 @@ def _value(cell: dict[str, str], file: Path, row: int) -> float:
     try:
         printed = parse_printed(cell["printed"])
     except ValueError as error:
-        raise DataError(str(error), file=file, row=row, column="printed", mend="print one number a row") from None
+        raise DataError(
+            str(error), file=file, row=row, column="printed", mend="print one number a row, or a dash"
+        ) from None
     if printed.unit and printed.unit != cell["unit"]:
         problem = f"unit '{cell['unit']}' for '{cell['printed']}'"
         raise DataError(problem, file=file, row=row, column="unit", mend=f"write '{printed.unit}'")
@@ -117,6 +111,14 @@ def _value(cell: dict[str, str], file: Path, row: int) -> float:
     if cell["value"]:
         _check_value(cell, parsed, file, row)
     return parsed
+
+
+def _is_number(text: str) -> bool:
+    try:
+        parse_printed(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_value(cell: dict[str, str], parsed: float, file: Path, row: int) -> None:

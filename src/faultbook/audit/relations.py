@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, TypeAdapter, ValidationError, model_validator
 
 from faultbook.errors import DataError
 from faultbook.yamlfile import load_yaml
 
-CellId = Annotated[str, Field(min_length=1)]
-Term = CellId | int | float
+CellId = Annotated[str, Field(min_length=1, strict=True)]
+Term = CellId | StrictInt | StrictFloat
 
 
 class _Relation(BaseModel):
@@ -35,6 +35,12 @@ class Same(_Relation):
 
     kind: Literal["same"]
     cells: list[CellId] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _different(self) -> Same:
+        if len(set(self.cells)) < len(self.cells):
+            raise ValueError("'cells' names a cell twice; it agrees with itself")
+        return self
 
 
 class SameLabel(_Relation):
@@ -260,6 +266,7 @@ AnyRelation = (
     | Certify
     | UpperBound
 )
+KINDS = tuple(get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(AnyRelation))
 _ADAPTER: TypeAdapter[AnyRelation] = TypeAdapter(Annotated[AnyRelation, Field(discriminator="kind")])
 
 
@@ -285,16 +292,30 @@ def read_relations(path: str | Path) -> list[AnyRelation]:
 
 
 def _parse(entry: Any, path: str | Path, position: int) -> AnyRelation:
-    name = entry.get("id") if isinstance(entry, dict) else None
+    where = f"relation {position}"
+    if not isinstance(entry, dict):
+        raise DataError(f"is {type(entry).__name__}, not a mapping", file=path, row=where)
+    # Checked before anything writes them out: nested aliases can stand for gigabytes.
+    name, kind = entry.get("id"), entry.get("kind")
+    if isinstance(name, (str, int, float)):
+        where += f" ({str(name)[:100]})"
+    if not isinstance(name, str) or len(name) > 200:
+        raise DataError("must be a short text", file=path, row=where, column="id")
+    if not isinstance(kind, str) or len(kind) > 200:
+        raise DataError(f"must be one of {', '.join(KINDS)}", file=path, row=where, column="kind")
     try:
         return _ADAPTER.validate_python(entry)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or None
-        where = f"relation {position}" + (f" ({name})" if name else "")
-        raise DataError(
-            first["msg"], file=path, row=where, column=field, mend="see faultbook.audit.relations"
-        ) from None
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"][1:]) or _named_field(first["msg"])
+        message = first["msg"][:400]
+        raise DataError(message, file=path, row=where, column=field, mend="see faultbook.audit.relations") from None
+
+
+def _named_field(message: str) -> str | None:
+    """The field that a check of a whole relation names in quotes."""
+    parts = message.split("'")
+    return parts[1] if len(parts) > 2 else None
 
 
 def _strings(value: Any) -> Iterator[str]:

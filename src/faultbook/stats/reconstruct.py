@@ -8,7 +8,7 @@ bounds came from a finite number of draws, and `reach_probability` says how like
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -48,10 +48,10 @@ def counts_from_percentage(printed: str, denominators: Iterable[int]) -> list[tu
         if n < 1:
             raise ValueError(f"a denominator must be at least 1; found {n}")
         first, last = math.ceil(number.low * n / 100), math.floor(number.high * n / 100)
-        if number.number > 0 or (number.number == 0 and not number.signed):
-            first = max(first, 0)
-        elif number.number < 0:
+        if number.number.is_signed():  # "−0.0" too: the sign was printed
             last = min(last, 0)
+        else:
+            first = max(first, 0)
         found += [(k, n) for k in range(max(first, -n), min(last, n) + 1)]
     return found
 
@@ -68,6 +68,10 @@ class SumDistribution:
         # Rounding errors of the convolution are about 1e-15; a tie within 1e-12 counts as reached.
         return self.first + int(np.searchsorted(self.cumulative, probability - 1e-12))
 
+    def bounds(self, level: float = 0.95) -> tuple[int, int]:
+        """The percentile interval of the sum."""
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
     def up_to(self, total: int) -> float:
         """P(sum <= total)."""
         index = total - self.first
@@ -80,7 +84,7 @@ def resampled_sum(unit_sums: dict[int, int], n: int) -> SumDistribution:
     Parameters
     ----------
     unit_sums : dict of int to int
-        How many units carry each non-zero sum; the rest of the n units carry 0.
+        How many units carry each sum; the rest of the n units carry 0.
     n : int
         Number of units (tasks).
 
@@ -91,16 +95,15 @@ def resampled_sum(unit_sums: dict[int, int], n: int) -> SumDistribution:
     Raises
     ------
     ValueError
-        If the units with a non-zero sum are more than n, or a count is negative.
+        If the units are more than n, or a count is negative.
     """
-    others = n - sum(count for total, count in unit_sums.items() if total != 0)
+    others = n - sum(unit_sums.values())
     if n < 1 or others < 0 or min(unit_sums.values(), default=0) < 0:
         raise ValueError(f"{unit_sums} does not fit into {n} units; the counts must be at least 0 and sum to at most n")
-    low, high = min(0, *unit_sums), max(0, *unit_sums)
+    low, high = min([0, *unit_sums]), max([0, *unit_sums])
     single = np.zeros(high - low + 1)
-    for total, count in unit_sums.items():
+    for total, count in (*unit_sums.items(), (0, others)):
         single[total - low] += count / n
-    single[-low] += others / n
     cumulative = np.minimum(np.cumsum(_convolution_power(single, n)), 1.0)
     return SumDistribution(n * low, cumulative)
 
@@ -121,7 +124,8 @@ def reach_probability(
 ) -> float:
     """Probability that a percentile bootstrap of `n_resamples` draws prints exactly the bounds `low` and `high`.
 
-    A linearly interpolated percentile equals an integer only if both order statistics beside it do. The counts of
+    A linearly interpolated percentile is taken to equal an integer only if both order statistics beside it do (they
+    would have to jump by 40 counts at 10,000 draws for it to happen otherwise). The counts of
     draws below, at and above the two bounds are multinomial, so the joint probability is summed exactly over the
     number of draws up to `low`.
 
@@ -231,7 +235,7 @@ def rescue_harm_from_interval(
     for harms in range(max(0, -effect), (n - effect) // 2 + 1):
         rescues = effect + harms
         distribution = resampled_sum({1: rescues, -1: harms}, n)
-        bounds = (distribution.quantile((1 - level) / 2), distribution.quantile((1 + level) / 2))
+        bounds = distribution.bounds(level)
         reach = reach_probability(distribution, low, high, n_resamples=n_resamples, level=level)
         rows.append((rescues, harms, bounds == (low, high), *bounds, reach))
     return pd.DataFrame(rows, columns=["rescues", "harms", "exact", "low", "high", "reach_probability"])
@@ -290,24 +294,29 @@ def unit_sum_patterns(strata: list[tuple[int, int]], n: int, *, most: int = 10_0
     """
     patterns: set[tuple[tuple[int, int], ...]] = {((0, n),)}
     for rescues, harms in strata:
+        if rescues < 0 or harms < 0:
+            raise ValueError(f"{rescues} rescues and {harms} harms; both must be at least 0")
         if rescues + harms > n:
             raise ValueError(f"{rescues} rescues and {harms} harms do not fit into {n} tasks")
-        patterns = {after for before in patterns for after in _spread(dict(before), rescues, harms)}
-        if len(patterns) > most:
-            raise ValueError(f"more than {most} patterns; give fewer or smaller strata")
+        following: set[tuple[tuple[int, int], ...]] = set()
+        for before in patterns:
+            for after in _spread(dict(before), rescues, harms):
+                following.add(after)
+                if len(following) > most:
+                    raise ValueError(f"more than {most} patterns; give fewer or smaller strata")
+        patterns = following
     listed = [{total: count for total, count in pattern if total != 0} for pattern in patterns]
     return sorted(listed, key=lambda pattern: sorted(pattern.items(), reverse=True))
 
 
-def _spread(groups: dict[int, int], rescues: int, harms: int) -> set[tuple[tuple[int, int], ...]]:
+def _spread(groups: dict[int, int], rescues: int, harms: int) -> Iterator[tuple[tuple[int, int], ...]]:
     """Add `rescues` times +1 and `harms` times −1 to different tasks of groups that carry equal sums."""
-    results: set[tuple[tuple[int, int], ...]] = set()
     totals = sorted(groups)
 
-    def place(index: int, rescues_left: int, harms_left: int, after: dict[int, int]) -> None:
+    def place(index: int, rescues_left: int, harms_left: int, after: dict[int, int]) -> Iterator[dict[int, int]]:
         if index == len(totals):
             if rescues_left == harms_left == 0:
-                results.add(tuple(sorted((total, count) for total, count in after.items() if count)))
+                yield after
             return
         total, size = totals[index], groups[totals[index]]
         for up in range(min(size, rescues_left) + 1):
@@ -315,7 +324,7 @@ def _spread(groups: dict[int, int], rescues: int, harms: int) -> set[tuple[tuple
                 moved = dict(after)
                 for target, count in ((total + 1, up), (total - 1, down), (total, size - up - down)):
                     moved[target] = moved.get(target, 0) + count
-                place(index + 1, rescues_left - up, harms_left - down, moved)
+                yield from place(index + 1, rescues_left - up, harms_left - down, moved)
 
-    place(0, rescues, harms, {})
-    return results
+    for after in place(0, rescues, harms, {}):
+        yield tuple(sorted((total, count) for total, count in after.items() if count))
