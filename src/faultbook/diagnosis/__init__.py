@@ -1,6 +1,6 @@
 """Root causes of incidents: what was found, what was missed, and what was named too much."""
 
-from faultbook.diagnosis.baselines import baselines
+from faultbook.diagnosis.baselines import baselines, with_baselines
 from faultbook.diagnosis.convert import write_truth
 from faultbook.diagnosis.error_types import error_types
 from faultbook.diagnosis.leaks import leaks
@@ -34,5 +34,6 @@ __all__ = [
     "submit",
     "summarize",
     "triage",
+    "with_baselines",
     "write_truth",
 ]

@@ -53,6 +53,15 @@ def baselines(truth: Truth) -> SubmissionTables:
     return SubmissionTables(typed(rows, Submissions), typed(runs, Runs))
 
 
+def with_baselines(tables: SubmissionTables, truth: Truth) -> SubmissionTables:
+    """Add the baselines to submissions, so that no model is shown without them."""
+    added = baselines(truth)
+    return SubmissionTables(
+        pd.concat([tables.submissions, added.submissions], ignore_index=True),
+        pd.concat([tables.runs, added.runs], ignore_index=True),
+    )
+
+
 def example_name(name: Any, pattern: Any, hint: str = "x") -> str | None:
     """A name that a group accepts: its own, or one made from its pattern; None if we can make none.
 

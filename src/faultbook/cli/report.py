@@ -1,53 +1,26 @@
-"""The `faultbook` command: report, audit, lab. A user's mistake is one line on stderr and exit code 2."""
+"""`faultbook report`: run notebooks, publish them, say what became of each."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from faultbook import __version__
+from faultbook.cli.errors import one_line_errors
 from faultbook.errors import FaultbookError
 from faultbook.paths import data_folder, project_folder
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 DIRECTORY = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 
 
-def _one_line_errors(function: Function) -> Function:
-    """Turn a FaultbookError into one line and exit code 2, and an interrupt into exit code 130."""
-
-    @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except FaultbookError as error:
-            click.echo(f"faultbook: {error}", err=True)
-            sys.exit(2)
-        except KeyboardInterrupt:
-            click.echo("faultbook: interrupted; finished reports are kept, the others stay as they were", err=True)
-            sys.exit(130)
-
-    return wrapped  # type: ignore[return-value]  # same signature
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="faultbook")
-def main() -> None:
-    """What does a failure score of an AI agent really say?"""
-
-
-@main.command()
+@click.command()
 @click.argument("names", nargs=-1, metavar="[NAMES]...")
 @click.option("--data", type=DIRECTORY, help="Folder to read instead of the project's data/.")
 @click.option("--out", type=DIRECTORY, help="Folder to write to instead of the project's reports/.")
@@ -60,7 +33,7 @@ def main() -> None:
 @click.option("--list", "listing", is_flag=True, help="List reports with their parameters; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="No progress; for schedulers.")
-@_one_line_errors
+@one_line_errors
 def report(
     names: tuple[str, ...],
     data: Path | None,
@@ -106,59 +79,10 @@ def report(
     sys.exit(run.verdict(results))
 
 
-@main.command()
-@click.option("--data", type=DIRECTORY, help="Folder of printed numbers (*.csv) and their relations.yaml.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
-@_one_line_errors
-def audit(data: Path | None, as_json: bool) -> None:
-    """Hold every printed number against arithmetic."""
-    from faultbook import audit as auditing
-
-    folder = _reported_folder(data)
-    reported = auditing.read_reported(folder)
-    relations_file = folder / "relations.yaml"
-    relations = auditing.read_relations(relations_file) if relations_file.is_file() else []
-    auditing.check_relations(reported, relations, relations_file)
-    audited = auditing.audit(reported, relations)
-    if as_json:
-        click.echo(json.dumps(auditing.as_json(audited), ensure_ascii=False))
-        return
-    for document, rows in audited.groupby("document", sort=False):
-        counts = rows["status"].value_counts()
-        listed = ", ".join(f"{counts[status]} {status}" for status in auditing.STATUSES if status in counts)
-        click.echo(f"{document}: {len(rows)} printed numbers: {listed}")
-        for row in rows[rows["status"] == "inconsistent"].to_dict("records"):
-            click.echo(f"  inconsistent  {row['id']}  {row['printed']}\n    {row['reason']}")
-
-
-@main.command()
-@click.option("--port", type=click.IntRange(1, 65535), default=8888, show_default=True)
-@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
-@_one_line_errors
-def lab(port: int, no_browser: bool) -> None:
-    """Open JupyterLab at notebooks/, on 127.0.0.1 and with a token."""
-    project = project_folder()
-    command = [
-        *(sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--port={port}"),
-        *(f"--ServerApp.root_dir={project}", "--LabApp.default_url=/lab/tree/notebooks"),
-        *(["--no-browser"] if no_browser else []),
-        # Jupyter refuses root unless told; on a loopback address with a token it is the container user's own Lab.
-        *(["--allow-root"] if os.geteuid() == 0 else []),
-    ]
-    os.execv(sys.executable, command)  # noqa: S606  # our own interpreter, a fixed command
-
-
 def _data(data: Path | None) -> Path:
     if data is not None and not data.is_dir():
         raise FaultbookError(f"--data {data}: no such folder")
     return data.resolve() if data else data_folder().resolve()
-
-
-def _reported_folder(data: Path | None) -> Path:
-    """A folder of printed numbers, or the `reported` folder in a data folder."""
-    if data is None:
-        return data_folder("reported")
-    return data / "reported" if (data / "reported").is_dir() else data
 
 
 def _print_catalog(reports: list[Any], as_json: bool) -> None:

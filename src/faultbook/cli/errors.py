@@ -1,0 +1,31 @@
+"""A user's mistake is one line on stderr and exit code 2; an interrupt is exit code 130."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from faultbook.errors import FaultbookError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def one_line_errors(function: Function) -> Function:
+    """Turn a FaultbookError into one line and exit code 2, and an interrupt into exit code 130."""
+
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except FaultbookError as error:
+            click.echo(f"faultbook: {error}", err=True)
+            sys.exit(2)
+        except KeyboardInterrupt:
+            click.echo("faultbook: interrupted; finished reports are kept, the others stay as they were", err=True)
+            sys.exit(130)
+
+    return wrapped  # type: ignore[return-value]  # same signature
