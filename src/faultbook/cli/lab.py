@@ -22,6 +22,9 @@ def lab(port: int, no_browser: bool) -> None:
         *(sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1", f"--port={port}"),
         *(f"--ServerApp.root_dir={project}", "--LabApp.default_url=/lab/tree/notebooks"),
         *(["--no-browser"] if no_browser else []),
+        # nothing is fetched: no news, no update check, no list of extensions
+        *("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"),
+        "--LabApp.extension_manager=readonly",
         # Jupyter refuses root unless told; on a loopback address with a token it is the container user's own Lab.
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -19,12 +20,14 @@ import nbformat
 import papermill
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import ensure_event_loop
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from faultbook.text import plain
 
 _ENGINE = "faultbook"
+KERNEL_LOG = "kernel.log"
 OnCell = Callable[[int, int], None]
 
 
@@ -72,6 +75,7 @@ class NotebookRun:
         finally:
             timer.cancel()
             self._kill()
+            _close_event_loop()
             shutil.rmtree(runtime, ignore_errors=True)
         return Outcome(self.notebook, time.monotonic() - begun, self._stopped or error)
 
@@ -99,7 +103,8 @@ class NotebookRun:
         except PapermillExecutionError as error:
             return plain(f"cell {error.exec_count}: {error.ename}: {error.evalue}", most=1000)
         except Exception as error:  # whatever papermill or the kernel raised is the verdict
-            return plain(f"{type(error).__name__}: {error}", most=1000)
+            last = _last_line(runtime / KERNEL_LOG)
+            return plain(f"{type(error).__name__}: {error}" + (f" (kernel: {last})" if last else ""), most=1000)
         return self._incomplete()
 
     def _incomplete(self) -> str | None:
@@ -134,7 +139,9 @@ class NotebookRun:
             async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]  # async in the base class too
                 """Start in the notebook's folder with the run's environment."""
                 environment = {**os.environ, **run._environment}
-                await super().start_kernel(**{**kwargs, "cwd": str(run._folder), "env": environment})
+                with (runtime / KERNEL_LOG).open("ab") as log:  # its notices are not the user's
+                    where = {"cwd": str(run._folder), "env": environment, "stdout": log, "stderr": log}
+                    await super().start_kernel(**{**kwargs, **where})
 
         return Manager
 
@@ -143,6 +150,22 @@ class NotebookRun:
         if group and group != os.getpgrp():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
+
+
+def _last_line(log: Path) -> str:
+    """What the kernel process said last, if anything: a crash of compiled code says it there."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+    lines = [line for line in text.splitlines() if line.strip() and "[IPKernelApp]" not in line]
+    return lines[-1].strip() if lines else ""
+
+
+def _close_event_loop() -> None:
+    """Close the loop that nbclient opened for this thread; a thread that runs a loop of its own keeps it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        ensure_event_loop().close()
+        asyncio.set_event_loop(None)
 
 
 class _WatchedEngine(NBClientEngine):  # type: ignore[misc]  # papermill is untyped

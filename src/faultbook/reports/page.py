@@ -7,7 +7,9 @@ in a cell is cleaned here; and a content security policy forbids scripts, reques
 from __future__ import annotations
 
 import base64
+import copy
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,13 @@ import nbformat
 import nh3
 from nbconvert import HTMLExporter
 
-from faultbook.text import escaped
+from faultbook.text import escaped, plain
 
 TEMPLATES = Path(__file__).resolve().parent / "template"
 _TAGS = nh3.ALLOWED_TAGS | {"img", "figure", "figcaption", "tfoot", "caption", "colgroup", "col", "details", "summary"}
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_IMAGE_WITHOUT_SOURCE = re.compile(r"<img(?![^>]*\ssrc=)[^>]*>")
+_IGNORED_IN_ADDRESSES = dict.fromkeys([*range(0x21), 0x7F])  # browsers read "da\tta:" as "data:"
 _ATTRIBUTES = {
     "*": {"class", "title", "id"},
     "a": {"href"},
@@ -29,7 +34,7 @@ _ATTRIBUTES = {
 }
 
 
-def render(notebook: nbformat.NotebookNode, title: str) -> str:
+def render(notebook: nbformat.NotebookNode, title: str, failure: str = "") -> str:
     """Render a notebook as an HTML page.
 
     Parameters
@@ -38,6 +43,8 @@ def render(notebook: nbformat.NotebookNode, title: str) -> str:
         Executed, or as far as it got.
     title : str
         The page's title, as plain text.
+    failure : str
+        Why the run failed, as plain text; shown on top.
 
     Returns
     -------
@@ -50,14 +57,25 @@ def render(notebook: nbformat.NotebookNode, title: str) -> str:
         "safe_html": safe_html,
         "plain_text": functools.partial(escaped, most=200_000),
         "alternative": _alternative,
+        "width": _width,
         "one_line": lambda text: escaped("".join(text.split()), most=len(text)),
         "base64": lambda text: base64.b64encode(text.encode("utf-8")).decode("ascii"),
     }
     for name, function in filters.items():
         exporter.register_filter(name, function)
-    resources = {"report_title": title, "report_css": stylesheet()}
-    html, _ = exporter.from_notebook_node(notebook, resources=resources)
+    resources = {"report_title": title, "report_css": stylesheet(), "report_failure": failure}
+    html, _ = exporter.from_notebook_node(_without_widgets(notebook), resources=resources)
     return str(html)
+
+
+def _without_widgets(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Say where a widget was: its state is not in the page, and nbconvert would drop it without a word."""
+    copied = copy.deepcopy(notebook)
+    for cell in copied.cells:
+        for output in cell.get("outputs", []):
+            if _WIDGET in output.get("data", {}):
+                output.data = nbformat.from_dict({"text/plain": "(a widget; open the notebook to use it)"})
+    return copied
 
 
 def stylesheet() -> str:
@@ -67,8 +85,8 @@ def stylesheet() -> str:
 
 def safe_html(html: str) -> str:
     """Keep the text, tables, headings and images of a piece of HTML; drop scripts, styles, forms, frames, redirects."""
-    return nh3.clean(
-        html,
+    cleaned = nh3.clean(
+        plain(html, most=len(html)),
         tags=_TAGS,
         attributes=_ATTRIBUTES,
         url_schemes={"http", "https", "mailto", "data"},
@@ -76,14 +94,26 @@ def safe_html(html: str) -> str:
         strip_comments=True,
         link_rel="noopener noreferrer",
     )
+    return _IMAGE_WITHOUT_SOURCE.sub("", cleaned)
 
 
 def _only_data_images(tag: str, attribute: str, value: str) -> str | None:
     """Images only from the page itself; and nothing else from a `data:` address."""
-    inline = value.strip().lower().startswith("data:")
-    if tag == "img" and attribute == "src":
-        return value if value.strip().lower().startswith("data:image/") else None
-    return None if inline and attribute == "href" else value
+    if attribute not in ("src", "href"):
+        return value
+    address = value.translate(_IGNORED_IN_ADDRESSES)
+    if tag == "img":
+        return address if address.lower().startswith("data:image/") else None
+    return None if address.lower().startswith("data:") else address
+
+
+def _width(metadata: Any) -> str:
+    """The width attribute of an image, where the notebook gave one."""
+    for mime in ("image/png", "image/jpeg"):
+        width = metadata[mime].get("width") if isinstance(metadata.get(mime), dict) else None
+        if isinstance(width, int) and 0 < width < 10_000:
+            return f' width="{width}"'
+    return ""
 
 
 def _alternative(metadata: Any) -> str:

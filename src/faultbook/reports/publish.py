@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from papermill.execute import ERROR_MARKER_TAG
 
 from faultbook.reports.catalog import Report
 from faultbook.reports.execute import Outcome
@@ -108,6 +109,7 @@ def scrub(text: str, inputs: Inputs) -> str:
 
 def clean(notebook: nbformat.NotebookNode, inputs: Inputs) -> nbformat.NotebookNode:
     """Take out of an executed notebook what differs from run to run or tells about this machine."""
+    notebook.cells = [cell for cell in notebook.cells if ERROR_MARKER_TAG not in cell.metadata.get("tags", [])]
     notebook.metadata.pop("papermill", None)
     notebook.metadata.pop("widgets", None)
     for index, cell in enumerate(notebook.cells):
@@ -123,8 +125,9 @@ def clean(notebook: nbformat.NotebookNode, inputs: Inputs) -> nbformat.NotebookN
 
 def _write_notebook(building: Path, made: Making, outcome: Outcome) -> None:
     notebook, name = clean(outcome.notebook, made.inputs), made.report.name
+    failure = scrub(outcome.error or "", made.inputs)
     (building / f"{name}.ipynb").write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    (building / f"{name}.html").write_text(render(notebook, made.report.title), encoding="utf-8")
+    (building / f"{name}.html").write_text(render(notebook, made.report.title, failure), encoding="utf-8")
 
 
 def _scrubbed(value: Any, inputs: Inputs) -> Any:

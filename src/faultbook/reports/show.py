@@ -19,6 +19,7 @@ import pandas as pd
 from IPython.display import HTML, Image, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from faultbook.reports.layout import OUTPUT_VARIABLE, SUMMARY
 from faultbook.style import figure_style
@@ -58,7 +59,7 @@ def show_table(
     target = _target("tables", name)
     if target is not None:
         frame.to_csv(target.with_suffix(".csv"), index=False, lineterminator="\n")
-    html = table_html(frame, caption, note=note, formats=formats, labels=labels)
+    html = table_html(frame, "" if fold else caption, note=note, formats=formats, labels=labels)
     display(HTML(f"<details><summary>{escaped(caption)}</summary>{html}</details>" if fold else html))
 
 
@@ -74,7 +75,8 @@ def table_html(
     formats, labels = formats or {}, labels or {}
     numeric = {name for name in frame.columns if name in formats or _is_numbers(frame[name])}
     head = "".join(
-        f'<th scope="col"{_class(name in numeric)}>{escaped(labels.get(name, name))}</th>' for name in frame.columns
+        f'<th scope="col"{_class(name in numeric)}>{escaped(labels.get(name, str(name).replace("_", " ")))}</th>'
+        for name in frame.columns
     )
     rows = [
         "<tr>"
@@ -88,7 +90,7 @@ def table_html(
     if frame.empty:
         note = f"{note}; nothing to show" if note else "nothing to show"
     foot = f'<tfoot><tr><td colspan="{len(frame.columns)}">{escaped(note, most=2000)}</td></tr></tfoot>' if note else ""
-    title = f"<caption>{escaped(caption)}</caption>"
+    title = f"<caption>{escaped(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody>{foot}</table>"
 
 
@@ -106,6 +108,8 @@ def show_figure(figure: Figure | Axes, name: str, alternative: str) -> None:
     """
     figure = figure.get_figure(root=True) or plt.gcf() if isinstance(figure, Axes) else figure
     target = _target("figures", name)
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)  # fixed when a text is made, so the style alone would come too late
     with figure_style():
         picture = _saved(figure, "png")
         if target is not None:
