@@ -61,6 +61,6 @@ def unreadable(error: OSError, file: str | Path) -> DataError:
 
 def one_of(name: str, found: object, allowed: list[str] | tuple[str, ...]) -> str:
     """Say that `found` is not among the `allowed` values of `name`, in the same words everywhere."""
-    quoted = [f"'{value}'" for value in allowed]
+    quoted = [f"'{value}'" if value else "empty" for value in allowed]
     choices = f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
     return f"'{name}' must be {'one of ' if len(quoted) > 1 else ''}{choices}; found '{found}'"

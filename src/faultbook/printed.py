@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 MINUS_SIGNS = "−–‒﹣－"
+SPACES = "\u00a0\u2009\u202f"  # no-break and thin spaces, as between a number and its unit
 _UNITS = ("%", "pp", "GiB", "s", "h", "USD")
 _NUMBER = re.compile(
     r"(?P<sign>[+-]?)\s*(?P<prefix>[±~≈$]?)\s*(?P<digits>[1-9]\d{0,2}(?:,\d{3})+|\d+|(?=\.\d))(?P<decimals>\.\d+)?\s*(?P<unit>%|pp|GiB|s|h|USD)?",
@@ -50,7 +51,10 @@ class PrintedNumber:
     def like(self, value: float | Fraction) -> str:
         """Write `value` (printed units) with the same number of decimals, sign style and unit."""
         sign = "+" if self.signed and self.number > 0 and value > 0 else ""
-        body = f"{sign}{float(value):,.{self.decimals}f}".replace("-", "−")
+        exact = Fraction(value)
+        with localcontext(prec=60):
+            digits = Decimal(exact.numerator) / Decimal(exact.denominator)
+        body = f"{sign}{digits:,.{self.decimals}f}".replace("-", "−")
         return body + (" pp" if self.unit == "pp" else self.unit)
 
 
@@ -63,6 +67,8 @@ def parse_printed(text: str) -> PrintedNumber:
         If the text is not one number with at most one known unit.
     """
     normal = str(text).strip()
+    for space in SPACES:
+        normal = normal.replace(space, " ")
     for minus in MINUS_SIGNS:
         normal = normal.replace(minus, "-")
     match = _NUMBER.fullmatch(normal)

@@ -314,14 +314,14 @@ def test_a_difference_that_one_overlap_gives(judge: Judge) -> None:
     verdicts = judge(cells.replace("+13.98", "+20.0").format("0.0", "60.0"), STALE, CLEAN, MINUS)
     assert verdicts.loc["minus/low", "status"] == "consistent"
     # 60 % is [0, 6]: the task with +2 is drawn at most three times in 97.5 % of the resamples.
-    assert verdicts.loc["minus/low", "reason"] == "1 joint patterns of the two effects give exactly these bounds"
+    assert verdicts.loc["minus/low", "reason"] == "1 joint pattern of the two effects gives exactly these bounds"
 
 
 def test_a_difference_that_no_overlap_gives(judge: Judge) -> None:
     verdicts = judge(JOINT.format("10.75", "15.05"), STALE, CLEAN, MINUS)
     assert set(verdicts.loc[["minus/effect", "minus/low", "minus/high"], "status"]) == {"inconsistent"}
     assert verdicts.loc["minus/low", "reason"] == (
-        "no joint pattern of the two effects gives or nearly gives these bounds"
+        "no joint pattern of the two effects gives, or nearly gives, this effect with these bounds"
     )
 
 
@@ -418,6 +418,13 @@ def test_an_interval_that_neither_gives(judge: Judge) -> None:
         "and no pattern of 75 tasks gives it either"
     )
     assert pd.isna(verdicts.loc["a/low", "recomputed"])
+
+
+@pytest.mark.parametrize("bounds", [("1", "5"), ("0.7", "5.3"), ("1", "6")])
+def test_a_coarse_clustered_interval_is_no_contradiction(judge: Judge, bounds: tuple[str, str]) -> None:
+    # [2, 16] and [2, 17] of 300 with fewer decimals; each printed bound then stands for up to three counts.
+    verdicts = judge(overall(*bounds), CLUSTERED)
+    assert "inconsistent" not in set(verdicts["status"])
 
 
 def test_a_clustered_interval_off_the_grid(judge: Judge) -> None:

@@ -93,7 +93,8 @@ def test_figures_are_as_wide_as_the_notebook_made_them(report: Visit, folder: Pa
 def test_every_table_is_there_with_headings_and_a_caption(report: Visit, folder: Path) -> None:
     tables = report.page.locator("main table").evaluate_all(
         """all => all.map(table => ({
-            caption: table.querySelector('caption')?.textContent.trim(),
+            caption: (table.querySelector('caption') ?? table.closest('details')?.querySelector('summary'))
+                ?.textContent.trim(),
             heads: [...table.querySelectorAll('thead th')].map(th => [th.scope, th.textContent.trim()]),
             rows: table.tBodies[0].rows.length,
             ragged: [...table.tBodies[0].rows].some(row => row.cells.length != table.tHead.rows[0].cells.length),

@@ -57,7 +57,9 @@ def _alike(name: str, group: list[Cell], cells: Cells) -> Iterator[Finding]:
 
 def _elsewhere(cell: Cell, clashing: list[Cell], group: set[str], cells: Cells) -> list[str]:
     """Labels in the contradicting tables, in the same row or column, under which this very number is printed."""
-    found = []
+    found: list[str] = []
+    if len(cell.number.number.as_tuple().digits) < 3:
+        return found  # a 5 stands in many places
     for other in clashing:
         for candidate in cells.of_table(other.table):
             beside = (candidate.row == other.row) != (candidate.column == other.column)
@@ -79,8 +81,9 @@ def difference(relation: Difference, cells: Cells) -> Iterator[Finding]:
 
 
 def _linear(name: str, whole: Term, signed: list[tuple[Term, int]], cells: Cells) -> Iterator[Finding]:
-    text = " ".join(f"{'+' if sign > 0 else '−'} {_bracketed(cells.write(term))}" for term, sign in signed)
-    text = text.removeprefix("+ ")
+    (first, _), *rest = signed
+    text = cells.write(first)
+    text += "".join(f" {'+' if sign > 0 else '−'} {_bracketed(cells.write(term))}" for term, sign in rest)
     equation = f"{text} = {{}}, printed {cells.write(whole)}"
 
     def solve(target: int) -> Range:
@@ -96,8 +99,8 @@ def _linear(name: str, whole: Term, signed: list[tuple[Term, int]], cells: Cells
 
 
 def _bracketed(text: str) -> str:
-    """A negative number after an operator is set in brackets."""
-    return f"({text})" if text.startswith(("−", "-")) else text
+    """A signed number after an operator is set in brackets."""
+    return f"({text})" if text.startswith(("−", "-", "+")) else text
 
 
 def product(relation: Product, cells: Cells) -> Iterator[Finding]:

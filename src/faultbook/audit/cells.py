@@ -61,11 +61,12 @@ class Cell:
     unit: str
     kind: str
     n: int | None
+    qualifier: str = ""
 
     @property
     def range(self) -> Range:
-        """What the digits may stand for; counts and settings are exact."""
-        if self.kind in ("count", "setting") and self.unit != "%":
+        """What the digits may stand for; counts and settings are exact unless printed as "about" and the like."""
+        if self.kind in ("count", "setting") and self.unit != "%" and not self.qualifier:
             return Range(Fraction(self.number.number), Fraction(self.number.number))
         return Range(self.number.low, self.number.high)
 
@@ -77,7 +78,7 @@ class Cell:
 
     def table_value(self, printed_units: Fraction | float) -> float:
         """Printed units to the units of the `value` column."""
-        return float(printed_units) * float(unit_scale(self.unit))
+        return float(Fraction(printed_units) * unit_scale(self.unit))
 
     def write(self, printed_units: Fraction | float) -> str:
         """Write a value the way this cell is printed."""
@@ -115,6 +116,7 @@ class Cells(Mapping[str, Cell]):
                 row["unit"],
                 row["kind"],
                 None if pd.isna(row["n"]) else int(row["n"]),
+                row["qualifier"],
             )
             for row in numbers.to_dict("records")
         }

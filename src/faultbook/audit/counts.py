@@ -81,7 +81,8 @@ def effect(relation: Effect, cells: Cells) -> Iterator[Finding]:
     rescues, harms, n = cells.whole(relation.rescues), cells.whole(relation.harms), cells.denominator(relation.n)
     exact = Fraction(100 * (rescues - harms), n)
     status: Status = "recomputed" if cell.number.admits(exact) else "inconsistent"
-    reason = f"({rescues} rescues − {harms} harms) / {n} = {cell.write(exact)}, printed {cell.number.text}"
+    named_counts = f"{rescues} rescue{'s' * (rescues != 1)} − {harms} harm{'s' * (harms != 1)}"
+    reason = f"({named_counts}) / {n} = {cell.write(exact)}, printed {cell.number.text}"
     against = named((relation.rescues, relation.harms, relation.n))
     yield Finding(cell.id, status, reason, relation.id, cell.table_value(exact), against)
     if status == "recomputed" and len(counts_from_percentage(cell.number.text, [n])) == 1:
@@ -147,8 +148,7 @@ def mean_of_scores(relation: MeanOfScores, cells: Cells) -> Iterator[Finding]:
         f"{counts.perfect_low} to {counts.perfect_high} of {counts.runs} runs may be perfect, "
         f"{counts.above_zero_low} to {counts.above_zero_high} may score above 0"
     )
-    determined = counts.perfect_low == counts.perfect_high and counts.above_zero_low == counts.above_zero_high
-    yield Finding(cell.id, "consistent" if determined else "ambiguous", reason, relation.id, against=against)
+    yield Finding(cell.id, "ambiguous", reason, relation.id, against=against)
 
 
 def certify(relation: Certify, cells: Cells) -> Iterator[Finding]:
@@ -159,9 +159,11 @@ def certify(relation: Certify, cells: Cells) -> Iterator[Finding]:
     upper = [event_upper_bound(events, n, level=relation.level, sides=sides) for sides in (1, 2)]
     needed = [n_to_certify(limit, events, level=relation.level, sides=sides) for sides in (1, 2)]
     shown = upper[0] <= limit
+    digits = 2 if abs(upper[0] - limit) > 5e-5 else 4
+    one, two = (f"{100 * bound:.{digits}f} %" for bound in upper)
     reason = (
-        f"{events} of {n}: the exact {100 * relation.level:g} % upper bound is {100 * upper[0]:.2f} % (one-sided) or "
-        f"{100 * upper[1]:.2f} % (two-sided), {'within' if shown else 'so it cannot certify'} {100 * limit:g} %; "
+        f"{events} of {n}: the exact {100 * relation.level:g} % upper bound is {one} (one-sided) or {two} (two-sided), "
+        f"{'within' if shown else 'so it cannot certify'} {100 * limit:g} %; "
         f"{needed[0]} (one-sided) or {needed[1]} (two-sided) tasks with {events} events would"
     )
     status: Status = "consistent" if shown else "ambiguous"

@@ -11,7 +11,7 @@ import pandas as pd
 from faultbook.audit.cells import Cell, Cells, Finding, Status, named
 from faultbook.audit.counts import on_grid
 from faultbook.audit.relations import Interval
-from faultbook.stats.reconstruct import counts_from_percentage, rescue_harm_from_interval
+from faultbook.stats.reconstruct import counts_from_percentage, rescue_harm_candidates
 
 # A finite bootstrap may print a bound one step off the exact one. Counts whose own bootstrap prints the given bounds
 # less often than this are not offered as an explanation.
@@ -65,7 +65,7 @@ def _derived(cell: Cell, usable: pd.DataFrame, side: str, n: int) -> float:
 
 
 def candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
-    """Feasible (rescues, harms) of a printed interval, as `rescue_harm_from_interval` lists them.
+    """Feasible (rescues, harms) of a printed interval, as `rescue_harm_candidates` lists them.
 
     A bound that is off the grid constrains nothing, and one printed so coarsely that several counts round to it is met
     by each of them; counts that are printed leave one row.
@@ -82,7 +82,7 @@ def candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
         nets = [counts["rescues"] - counts["harms"]]
     low, high = (_as_counts(cells[name], n) for name in (relation.low, relation.high))
     tables = [_table(net, n, low, high, relation.n_resamples) for net in nets]
-    found = pd.concat(tables, ignore_index=True) if tables else rescue_harm_from_interval(0, 1, 0, 0).head(0)
+    found = pd.concat(tables, ignore_index=True) if tables else rescue_harm_candidates(0, 1, []).head(0)
     for name, count in counts.items():
         found = found[found[name] == count]
     if relation.unchanged is not None:
@@ -93,15 +93,8 @@ def candidates(relation: Interval, cells: Cells) -> pd.DataFrame:
 def _table(net: int, n: int, low: list[int], high: list[int], n_resamples: int) -> pd.DataFrame:
     """All (rescues, harms) of one net effect, held against every pair of bounds that the printed ones stand for."""
     pairs = [(lower, upper) for lower in low for upper in high if lower <= upper]
-    table = rescue_harm_from_interval(net, n, *(pairs[0] if pairs else (net, net)), n_resamples)
-    for lower, upper in pairs[1:]:
-        more = rescue_harm_from_interval(net, n, lower, upper, n_resamples)
-        table["reach_probability"] += more["reach_probability"]
-    if not pairs:
-        table["reach_probability"] = 0.0
-    if low and high and not pairs:
-        table["exact"] = False  # the lower bound is printed above the upper one
-    else:
+    table = rescue_harm_candidates(net, n, pairs, n_resamples)
+    if not (low and high):  # a bound off the grid constrains nothing
         table["exact"] = (table["low"].isin(low) if low else True) & (table["high"].isin(high) if high else True)
     return table
 
@@ -124,6 +117,8 @@ def _verdict(usable: pd.DataFrame, found: pd.DataFrame, relation: Interval) -> t
         return "recomputed", f"{_pair(row)} give exactly these bounds{_reach(row, relation.n_resamples)}{alone}"
     if len(exact) > 1:
         return "ambiguous", f"{len(exact)} counts give exactly these bounds: {_listed(exact)}"
+    if found.empty and known:
+        return "inconsistent", "the printed rescues and harms do not give the printed effect"
     if usable.empty:
         best = "" if found.empty else f"; the counts that come nearest: {_nearest(found)}"
         return "inconsistent", f"no rescues and harms give these bounds{best}"
@@ -143,7 +138,7 @@ def _reach(row: pd.Series, n_resamples: int) -> str:
 
 
 class _Candidate(NamedTuple):
-    """One row of `rescue_harm_from_interval`."""
+    """One row of `rescue_harm_candidates`."""
 
     rescues: int
     harms: int

@@ -10,102 +10,137 @@ from faultbook.audit.counts import on_grid
 from faultbook.audit.intervals import LEAST_REACH, usable_pairs
 from faultbook.audit.relations import ClusteredInterval, Interval, IntervalOfDifference
 from faultbook.stats.paired import sign_flip
-from faultbook.stats.reconstruct import counts_from_percentage, reach_probability, resampled_sum, unit_sum_patterns
+from faultbook.stats.reconstruct import (
+    SumDistribution,
+    counts_from_percentage,
+    reach_probability,
+    resampled_sum,
+    unit_sum_patterns,
+)
 
 
 def interval_of_difference(
     relation: IntervalOfDifference, cells: Cells, intervals: Mapping[str, Interval]
 ) -> Iterator[Finding]:
     """A difference of two paired effects needs their joint table; enumerate every overlap of the counts they allow."""
-    n = cells.whole(relation.n)
-    bounds = [counts_from_percentage(cells[name].number.text, [n]) for name in (relation.low, relation.high)]
+    n = cells.denominator(relation.n)
     against = named([relation.effect, relation.low, relation.high, relation.n])
-    if not all(bounds):
+    bounds = _bound_pairs(cells[relation.low], cells[relation.high], n)
+    if bounds is None:
         for name in (relation.effect, relation.low, relation.high):
             yield on_grid(cells[name], [n], relation.id, named([relation.n]))
         return
-    low, high = bounds[0][0][0], bounds[1][0][0]
-    reached = _reaching_patterns(relation, cells, intervals, low, high)
-    n_exact = sum(exact for exact, _ in reached)
-    best = max((reach for _, reach in reached), default=0.0)
-    if n_exact:
-        status: Status = "consistent" if n_exact == 1 else "ambiguous"
-        reason = f"{n_exact} joint patterns of the two effects give exactly these bounds"
-    elif reached:
-        status = "consistent" if len(reached) == 1 else "ambiguous"
-        reason = (
-            f"no joint pattern of the two effects gives exactly these bounds; {len(reached)} may print them by "
-            f"Monte-Carlo noise, the likeliest with probability {best:.2f}"
-        )
-    else:
-        status, reason = "inconsistent", "no joint pattern of the two effects gives or nearly gives these bounds"
+    reached = _reaching_patterns(relation, cells, intervals, bounds)
+    status, reason = _joint_verdict(reached)
     for name in (relation.effect, relation.low, relation.high):
         yield Finding(name, status, reason, relation.id, against=named(against, besides=name))
 
 
+def _bound_pairs(low: Cell, high: Cell, n: int) -> list[tuple[int, int]] | None:
+    """Every pair of counts out of n that the printed bounds stand for; None if a bound is off the grid."""
+    lower, upper = ([k for k, _ in counts_from_percentage(cell.number.text, [n])] for cell in (low, high))
+    return [(a, b) for a in lower for b in upper if a <= b] if lower and upper else None
+
+
+def _joint_verdict(reached: list[tuple[bool, float]]) -> tuple[Status, str]:
+    n_exact = sum(exact for exact, _ in reached)
+    if n_exact:
+        patterns = "pattern of the two effects gives" if n_exact == 1 else "patterns of the two effects give"
+        return ("consistent" if n_exact == 1 else "ambiguous"), f"{n_exact} joint {patterns} exactly these bounds"
+    if reached:
+        best = max(reach for _, reach in reached)
+        return ("consistent" if len(reached) == 1 else "ambiguous"), (
+            f"no joint pattern of the two effects gives exactly these bounds; {len(reached)} may print them by "
+            f"Monte-Carlo noise, the likeliest with probability {best:.2f}"
+        )
+    return "inconsistent", "no joint pattern of the two effects gives, or nearly gives, this effect with these bounds"
+
+
 def _reaching_patterns(
-    relation: IntervalOfDifference, cells: Cells, intervals: Mapping[str, Interval], low: int, high: int
+    relation: IntervalOfDifference,
+    cells: Cells,
+    intervals: Mapping[str, Interval],
+    bounds: list[tuple[int, int]],
 ) -> list[tuple[bool, float]]:
-    """(exact?, reach) of every joint pattern that prints the bounds with some likelihood."""
-    n = cells.whole(relation.n)
+    """(exact?, reach) of every joint pattern with the printed effect that prints the bounds with some likelihood."""
     for name in (relation.first, relation.second):
         if name not in intervals:
             raise ValueError(f"there is no interval relation '{name}'")
-    pairs = [usable_pairs(intervals[name], cells) for name in (relation.first, relation.second)]
+    n = cells.denominator(relation.n)
+    effects = {k for k, _ in counts_from_percentage(cells[relation.effect].number.text, [n])}
+    first, second = (usable_pairs(intervals[name], cells) for name in (relation.first, relation.second))
     reached = []
-    for rescues, harms in pairs[0]:
-        for other_rescues, other_harms in pairs[1]:
+    for rescues, harms in first:
+        for other_rescues, other_harms in second:
+            if (rescues - harms) - (other_rescues - other_harms) not in effects:
+                continue
             # Subtracting an effect turns its harms into gains and its rescues into losses.
             for pattern in unit_sum_patterns([(rescues, harms), (other_harms, other_rescues)], n):
                 sums = resampled_sum(pattern, n)
-                reach = reach_probability(sums, low, high, n_resamples=relation.n_resamples)
-                if sums.bounds() == (low, high) or reach >= LEAST_REACH:
-                    reached.append((sums.bounds() == (low, high), reach))
+                reach = _reach(sums, bounds, relation.n_resamples)
+                if sums.bounds() in bounds or reach >= LEAST_REACH:
+                    reached.append((sums.bounds() in bounds, reach))
     return reached
+
+
+def _reach(sums: SumDistribution, bounds: list[tuple[int, int]], n_resamples: int) -> float:
+    return sum(reach_probability(sums, *pair, n_resamples=n_resamples) for pair in bounds)
 
 
 def clustered_interval(relation: ClusteredInterval, cells: Cells) -> Iterator[Finding]:
     """Were episodes or tasks resampled? Compare the printed bounds with both, over every overlap of the strata."""
-    tasks, episodes = cells.whole(relation.tasks), cells.whole(relation.episodes)
+    tasks, episodes = cells.denominator(relation.tasks), cells.denominator(relation.episodes)
     strata = [(cells.whole(rescues), cells.whole(harms)) for rescues, harms in relation.strata]
     low_cell, high_cell = cells[relation.low], cells[relation.high]
-    bounds = [counts_from_percentage(cell.number.text, [episodes]) for cell in (low_cell, high_cell)]
     against = named(
         [relation.effect, relation.tasks, relation.episodes, *(t for pair in relation.strata for t in pair)]
     )
-    if not all(bounds):
+    bounds = _bound_pairs(low_cell, high_cell, episodes)
+    if bounds is None:
         for cell in (low_cell, high_cell):
             yield on_grid(cell, [episodes], relation.id, against)
         return
-    low, high = bounds[0][0][0], bounds[1][0][0]
     totals = {1: sum(rescues for rescues, _ in strata), -1: sum(harms for _, harms in strata)}
-    independent = resampled_sum(totals, episodes).bounds()
+    yield from _clustered_effect(relation, cells[relation.effect], totals[1] - totals[-1], episodes)
+    apart = resampled_sum(totals, episodes)
     patterns = unit_sum_patterns(strata, tasks)
     sums = [resampled_sum(pattern, tasks) for pattern in patterns]
-    fitting = [pattern for pattern, total in zip(patterns, sums, strict=True) if total.bounds() == (low, high)]
-    reach = max(reach_probability(total, low, high, n_resamples=relation.n_resamples) for total in sums)
+    fitting = [pattern for pattern, total in zip(patterns, sums, strict=True) if total.bounds() in bounds]
+    reach = max(_reach(total, bounds, relation.n_resamples) for total in (apart, *sums))
     if relation.p is not None:
         yield _clustered_p(relation, cells[relation.p], fitting, tasks)
-    status, reason = _clustered_verdict(independent, (low, high), fitting, reach, episodes, tasks)
-    for cell, count in ((low_cell, low), (high_cell, high)):
-        computed = cell.table_value(Fraction(100 * count, episodes)) if status == "recomputed" else None
+    status, reason = _clustered_verdict(apart.bounds(), bounds, fitting, reach, episodes, tasks)
+    for cell, side in ((low_cell, 0), (high_cell, 1)):
+        exact = {resampled_sum(pattern, tasks).bounds()[side] for pattern in fitting} or {apart.bounds()[side]}
+        settled = status == "recomputed" and len(exact) == 1
+        computed = cell.table_value(Fraction(100 * exact.pop(), episodes)) if settled else None
         yield Finding(cell.id, status, reason, relation.id, computed, against)
+
+
+def _clustered_effect(relation: ClusteredInterval, cell: Cell, net: int, episodes: int) -> Iterator[Finding]:
+    """The effect is the net count of all strata."""
+    exact = Fraction(100 * net, episodes)
+    if not cell.number.admits(exact):
+        reason = f"the strata give {net}/{episodes} = {cell.write(exact)}, printed {cell.number.text}"
+        against = named(term for pair in relation.strata for term in pair)
+        yield Finding(cell.id, "inconsistent", reason, relation.id, cell.table_value(exact), against)
 
 
 def _clustered_verdict(
     independent: tuple[int, int],
-    printed: tuple[int, int],
+    printed: list[tuple[int, int]],
     fitting: list[dict[int, int]],
     reach: float,
     episodes: int,
     tasks: int,
 ) -> tuple[Status, str]:
     given = f"{episodes} independent episodes give [{independent[0]}, {independent[1]}]/{episodes}"
-    shown = f"[{printed[0]}, {printed[1]}]/{episodes} is printed"
-    if independent == printed and not fitting:
+    shown = f"{' or '.join(f'[{low}, {high}]' for low, high in printed[:4])}/{episodes} is printed"
+    if independent in printed and not fitting:
         return "recomputed", f"{given}, as printed: episodes were resampled, not tasks"
-    if independent == printed:
-        return "ambiguous", f"{given}, as printed, and so do {len(fitting)} patterns of {tasks} tasks"
+    if independent in printed:
+        patterns = "pattern" if len(fitting) == 1 else "patterns"
+        return "ambiguous", f"{given}, as printed, and so do {len(fitting)} {patterns} of {tasks} tasks"
     if fitting:
         return "recomputed", (
             f"{given} where {shown}, so the interval was clustered: resampling {tasks} tasks gives it for "
@@ -113,8 +148,8 @@ def _clustered_verdict(
         )
     if reach >= LEAST_REACH:
         return "consistent", (
-            f"{given} where {shown}, and no pattern of {tasks} tasks gives it exactly; a finite bootstrap over tasks "
-            f"may print it with probability {reach:.2f}"
+            f"{given} where {shown}, and no pattern of {tasks} tasks gives it exactly; a finite bootstrap may print it "
+            f"with probability {reach:.2f}"
         )
     return "inconsistent", f"{given} where {shown}, and no pattern of {tasks} tasks gives it either"
 

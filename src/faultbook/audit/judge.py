@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -39,6 +40,7 @@ _EVALUATORS: dict[str, Any] = {
     "interval_of_difference": joint.interval_of_difference,
     "clustered_interval": joint.clustered_interval,
 }
+_HYPHEN_MINUS = re.compile(r"(?<![\w/.-])-(?=\d)")  # in front of a number, not inside a name
 _QUOTED = {
     "setting": "a chosen setting; nothing printed follows from it",
     "score": "a score; the runs behind it are not printed",
@@ -151,7 +153,7 @@ def _evaluate_one(relation: AnyRelation, cells: Cells, intervals_by_id: dict[str
             if cell_id in cells:
                 yield Finding(cell_id, "quoted", reason, relation.id)
     except (ValueError, ZeroDivisionError) as error:
-        raise DataError(f"cannot be evaluated: {error}", file="relations", row=relation.id) from error
+        raise DataError(f"cannot be evaluated: {error}", file="relations.yaml", row=relation.id) from error
 
 
 def _numbers(reported: pd.DataFrame) -> list[dict[Hashable, Any]]:
@@ -171,7 +173,7 @@ def _judge(cell: Cell, findings: list[Finding], row: dict[Hashable, Any]) -> dic
         **row,
         "recomputed": computed[0] if computed else None,
         "status": status,
-        "reason": "; ".join(dict.fromkeys(reasons)),
+        "reason": _HYPHEN_MINUS.sub("−", "; ".join(dict.fromkeys(reasons))),
         "against": "; ".join(dict.fromkeys(against)),
     }
 

@@ -127,5 +127,6 @@ def _check_value(cell: dict[str, str], parsed: float, file: Path, row: int) -> N
     except ValueError:
         same = False
     if not same:
-        problem = f"value '{cell['value']}' but '{cell['printed']}' {cell['unit']} is {parsed:.10g}"
+        unit = "" if cell["printed"].endswith(cell["unit"]) or cell["unit"] == "1" else f" {cell['unit']}"
+        problem = f"value '{cell['value']}' but '{cell['printed']}'{unit} is {parsed:.10g}"
         raise DataError(problem, file=file, row=row, column="value", mend="correct one of them, or leave value empty")

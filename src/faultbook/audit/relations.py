@@ -266,6 +266,7 @@ AnyRelation = (
     | Certify
     | UpperBound
 )
+_TYPE_NAMES = ("constrained-str", "str", "int", "float")  # how pydantic names the branches of a term
 KINDS = tuple(get_args(kind.model_fields["kind"].annotation)[0] for kind in get_args(AnyRelation))
 _ADAPTER: TypeAdapter[AnyRelation] = TypeAdapter(Annotated[AnyRelation, Field(discriminator="kind")])
 
@@ -307,7 +308,8 @@ def _parse(entry: Any, path: str | Path, position: int) -> AnyRelation:
         return _ADAPTER.validate_python(entry)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"][1:]) or _named_field(first["msg"])
+        place = [str(part) for part in first["loc"][1:] if part not in _TYPE_NAMES]
+        field = ".".join(place) or _named_field(first["msg"])
         message = first["msg"][:400]
         raise DataError(message, file=path, row=where, column=field, mend="see faultbook.audit.relations") from None
 

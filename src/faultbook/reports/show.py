@@ -26,6 +26,7 @@ from faultbook.style import figure_style
 from faultbook.text import escaped
 
 _PRINTED = re.compile(r"[+−±~-]?[\d.][\d.,]*( ?[%A-Za-z]{1,3})?$")
+_COLUMN = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -75,7 +76,7 @@ def table_html(
     formats, labels = formats or {}, labels or {}
     numeric = {name for name in frame.columns if name in formats or _is_numbers(frame[name])}
     head = "".join(
-        f'<th scope="col"{_class(name in numeric)}>{escaped(labels.get(name, str(name).replace("_", " ")))}</th>'
+        f'<th scope="col"{_class(name in numeric)}>{escaped(labels.get(name, _heading(name)))}</th>'
         for name in frame.columns
     )
     rows = [
@@ -150,6 +151,12 @@ def _target(kind: str, name: str) -> Path | None:
     if (folder / name).with_suffix(".csv" if kind == "tables" else ".png").exists():
         raise ValueError(f"this report already has a '{name}' in {kind}; give the second another name")
     return folder / name
+
+
+def _heading(name: object) -> str:
+    """Our own column names read as words; what is not such a name is shown as it is."""
+    text = str(name)
+    return text.replace("_", " ") if _COLUMN.fullmatch(text) else text
 
 
 def _class(number: bool) -> str:

@@ -8,7 +8,7 @@ bounds came from a finite number of draws, and `reach_probability` says how like
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -150,7 +150,7 @@ def reach_probability(
     high_first, high_last = _order_statistics((1 + level) / 2, n_resamples)
     below_low, up_to_low = distribution.up_to(low - 1), distribution.up_to(low)
     below_high, up_to_high = distribution.up_to(high - 1), distribution.up_to(high)
-    # Beyond 12 standard deviations the binomial weight is below 1e-30.
+    # Beyond 12 standard deviations the binomial weight does not count (below 1e-7 even where it is most skewed).
     centre, reach = n_resamples * up_to_low, 12 * math.sqrt(n_resamples * up_to_low * (1 - up_to_low)) + 1
     draws = np.arange(max(0, math.floor(centre - reach)), min(n_resamples, math.ceil(centre + reach)) + 1)
     weight = binom.pmf(draws, n_resamples, up_to_low)
@@ -227,17 +227,31 @@ def rescue_harm_from_interval(
     arXiv 2610.00372 (`core.py`): it reproduces 15 of the 16 intervals of that repository exactly; the sixteenth
     (10 rescues, 9 harms of 73) is printed [−7, 9] where the exact bounds are [−8, 10], a Monte-Carlo edge.
     """
-    if abs(effect) > n:
-        raise ValueError(f"an effect of {effect} needs at least {abs(effect)} tasks; n is {n}")
     if low > high:
         raise ValueError(f"the lower bound {low} is above the upper bound {high}")
-    rows = []
+    return rescue_harm_candidates(effect, n, [(low, high)], n_resamples, level=level)
+
+
+def rescue_harm_candidates(
+    effect: int, n: int, bounds: Sequence[tuple[int, int]], n_resamples: int = 10_000, *, level: float = 0.95
+) -> pd.DataFrame:
+    """As `rescue_harm_from_interval`, where the printed bounds may stand for several pairs of counts.
+
+    Parameters
+    ----------
+    bounds : sequence of (low, high)
+        Every pair of counts that rounds to the printed bounds; `exact` says whether the exact bounds are one of them,
+        and `reach_probability` is that of all of them together.
+    """
+    if abs(effect) > n:
+        raise ValueError(f"an effect of {effect} needs at least {abs(effect)} tasks; n is {n}")
+    wanted, rows = set(bounds), []
     for harms in range(max(0, -effect), (n - effect) // 2 + 1):
         rescues = effect + harms
-        distribution = resampled_sum({1: rescues, -1: harms}, n)
-        bounds = distribution.bounds(level)
-        reach = reach_probability(distribution, low, high, n_resamples=n_resamples, level=level)
-        rows.append((rescues, harms, bounds == (low, high), *bounds, reach))
+        sums = resampled_sum({1: rescues, -1: harms}, n)
+        exact = sums.bounds(level)
+        reach = sum(reach_probability(sums, *pair, n_resamples=n_resamples, level=level) for pair in bounds)
+        rows.append((rescues, harms, exact in wanted, *exact, float(reach)))
     return pd.DataFrame(rows, columns=["rescues", "harms", "exact", "low", "high", "reach_probability"])
 
 
