@@ -19,7 +19,7 @@ from scipy import stats
 from faultbook.reports.execute import NotebookRun
 from faultbook.reports.page import render
 from faultbook.stats.bootstrap import cluster_bootstrap
-from faultbook.stats.reconstruct import resampled_sum
+from faultbook.stats.resampling import resampled_sum
 
 EFFECTS = np.array([1] * 17 + [-1] * 10 + [0] * 66)  # 17 rescues and 10 harms of 93 tasks
 

@@ -19,14 +19,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from faultbook.stats.reconstruct import (
-    counts_from_percentage,
-    mcnemar_from_margins,
-    reach_probability,
-    resampled_sum,
-    rescue_harm_from_interval,
-    unit_sum_patterns,
-)
+from faultbook.stats.reconstruct import counts_from_percentage, mcnemar_from_margins, rescue_harm_from_interval
+from faultbook.stats.resampling import reach_probability, resampled_sum, unit_sum_patterns
 
 DENOMINATORS = (65, 67, 74, 75, 76, 89, 93, 100, 106, 300)
 
@@ -643,7 +637,7 @@ def test_too_many_patterns_are_refused() -> None:
 
 def test_too_many_patterns_are_refused_before_they_are_listed() -> None:
     # Three conditions of 12 rescues and 12 harms, which a hostile table may print: no answer for hours is no refusal.
-    code = "from faultbook.stats.reconstruct import unit_sum_patterns; unit_sum_patterns([(12, 12)] * 3, 75)"
+    code = "from faultbook.stats.resampling import unit_sum_patterns; unit_sum_patterns([(12, 12)] * 3, 75)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert "ValueError: more than 10000 patterns" in ended.stderr
 

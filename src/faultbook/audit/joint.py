@@ -10,13 +10,8 @@ from faultbook.audit.counts import on_grid
 from faultbook.audit.intervals import LEAST_REACH, usable_pairs
 from faultbook.audit.relations import ClusteredInterval, Interval, IntervalOfDifference
 from faultbook.stats.paired import sign_flip
-from faultbook.stats.reconstruct import (
-    SumDistribution,
-    counts_from_percentage,
-    reach_probability,
-    resampled_sum,
-    unit_sum_patterns,
-)
+from faultbook.stats.reconstruct import counts_from_percentage
+from faultbook.stats.resampling import SumDistribution, reach_probability, resampled_sum, unit_sum_patterns
 
 
 def interval_of_difference(
