@@ -77,7 +77,8 @@ def example_name(name: Any, pattern: Any, hint: str = "x") -> str | None:
         bare.removeprefix("^").removesuffix("$").replace(r"\b", "").replace("-.*", "").replace(".*", "").strip("(?:)")
     )
     named = compiled.stem or (hint if compiled.fallback == "glob" else None)
-    for candidate in (named, bare, hint, bare.replace("*", "x").strip(".-")):
+    filled = str(pattern).replace(".*", "x").replace(r"\b", "").removeprefix("^").removesuffix("$")
+    for candidate in (named, bare, hint, filled, bare.replace("*", "x").strip(".-")):
         if candidate and compiled.anchored(candidate, candidate):
             return candidate
     return None

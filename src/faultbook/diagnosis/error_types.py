@@ -61,12 +61,12 @@ def error_types(
     return pd.DataFrame(rows, columns=ERROR_COLUMNS).astype({"position": "Int64"})
 
 
-def _errors(entities: list[Entity], truth: IncidentTruth, graph: Propagation) -> list[dict[str, Any]]:
-    hits = [truth.root_hits(entity) for entity in entities]
+def _errors(named: list[tuple[int, Entity]], truth: IncidentTruth, graph: Propagation) -> list[dict[str, Any]]:
+    hits = [truth.root_hits(entity) for _, entity in named]
     owner = largest_matching(hits)
     errors = []
-    for position, (entity, sets) in enumerate(zip(entities, hits, strict=True)):
-        if position in owner.values():
+    for index, ((position, entity), sets) in enumerate(zip(named, hits, strict=True)):
+        if index in owner.values():
             continue
         groups = truth.matches(entity)
         label = LABELS[0] if sets else _label(entity, groups, graph)
@@ -85,7 +85,8 @@ def _label(entity: Entity, groups: tuple[Group, ...], graph: Propagation) -> str
         return LABELS[1]
     if sets & graph.upstream_of_roots:
         return LABELS[2]
-    if (entity.kind or "").casefold() in MECHANISM_KINDS or entity.namespace == "chaos-mesh":
+    kinds = {(entity.kind or "").casefold(), *(group.kind.casefold() for group in groups)}
+    if kinds & MECHANISM_KINDS or entity.namespace == "chaos-mesh":
         return LABELS[3]
     if sets & graph.alerting:
         return LABELS[4]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+import re2
 
 from faultbook.diagnosis.read_truth import is_truth_file
 from faultbook.diagnosis.truth import Truth
+from faultbook.errors import FaultbookError
 from faultbook.text import plain
 
+Leak = tuple[str, str, str, str, str]
 LEAK_COLUMNS = ["kind", "severity", "place", "found", "advice"]
-_READS = re.compile(r"[\w./~-]*(?:ground_?truth(?:_v1)?|ground_truths|\bgt)\.(?:ya?ml|jsonl?)", re.IGNORECASE)
+# RE2: a transcript's line may be a megabyte of anything
+_READS = re2.compile(r"(?i)(?:ground_?truths?(?:_v1)?|\bgt)\.(?:ya?ml|jsonl?)|\bcauses\.csv")
+_PATH = re.compile(r"[\w./~-]{0,120}$")
 _MOST_BYTES = 50_000_000
 
 
@@ -40,10 +44,18 @@ def leaks(
     Returns
     -------
     DataFrame
-        kind ("truth-only id", "truth beside evidence", "transcript names a truth file"), severity, place, found,
-        advice. Empty if nothing was found, which is no proof that nothing leaked.
+        kind ("truth-only id", "truth beside evidence", "transcript names a truth file", "transcript not read"),
+        severity, place, found, advice. Empty if nothing was found, which is no proof that nothing leaked.
+
+    Raises
+    ------
+    FaultbookError
+        If a place to look at does not exist: nothing found there would read as clean.
     """
-    found: list[tuple[str, str, str, str, str]] = []
+    for place in (evidence, transcripts):
+        if place is not None and not Path(place).exists():
+            raise FaultbookError(f"{place}: no such file or folder; nothing was looked at")
+    found: list[Leak] = []
     if submissions is not None and truth is not None:
         found += _truth_ids(submissions, truth)
     if evidence is not None:
@@ -53,49 +65,58 @@ def leaks(
     return pd.DataFrame(found, columns=LEAK_COLUMNS).astype("string")
 
 
-def _truth_ids(submissions: pd.DataFrame, truth: Truth) -> Iterator[tuple[str, str, str, str, str]]:
+def _truth_ids(submissions: pd.DataFrame, truth: Truth) -> Iterator[Leak]:
     secret: dict[str, set[str]] = {}
+    real: dict[str, set[str]] = {}
     for row in truth.causes.to_dict("records"):
-        real = "" if pd.isna(row["name"]) else row["name"]
-        looks_real = real == row["group_id"] or row["pattern"] == row["group_id"]
-        if not looks_real:
-            secret.setdefault(row["incident_id"], set()).add(row["group_id"])
+        secret.setdefault(row["incident_id"], set()).add(row["group_id"])
+        names = {value for value in (row["name"], row["pattern"]) if not pd.isna(value)}
+        real.setdefault(row["incident_id"], set()).update(names)
     for row in submissions.to_dict("records"):
-        if row["name"] in secret.get(row["incident_id"], ()) and re.search(r"-\d+$", row["name"]):
+        known = secret.get(row["incident_id"], set()) - real.get(row["incident_id"], set())
+        if row["name"] in known and re.search(r"-\d+$", row["name"]):
             place = f"{row['model']}, {row['incident_id']}, repeat {row['repeat']}, position {row['position']}"
-            advice = "an id of the truth file; check what the agent could read"
+            advice = "may be an id of the truth file; check what the agent could read"
             yield "truth-only id", "warning", place, row["name"], advice
 
 
-def _beside(folder: Path) -> Iterator[tuple[str, str, str, str, str]]:
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and is_truth_file(file):
-            place = file.relative_to(folder).as_posix()
+def _beside(path: Path) -> Iterator[Leak]:
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
+    for file in files:
+        place = _place(file, path)
+        if is_truth_file(file):
             yield "truth beside evidence", "error", place, file.name, "take it out before an agent sees the folder"
-        elif file.suffix == ".jsonl" and file.is_file() and _holds_truth(file):
-            place = file.relative_to(folder).as_posix()
-            yield "truth beside evidence", "error", place, "rows with ground_truth_yaml", "take it out"
+        elif file.suffix.casefold() in (".jsonl", ".csv") and (sign := _sign_of_truth(file)):
+            yield "truth beside evidence", "error", place, f"rows with {sign}", "take it out"
 
 
-def _holds_truth(file: Path) -> bool:
+def _sign_of_truth(file: Path) -> str:
+    """The field by which a table or JSON lines are known to hold the answer, or nothing."""
+    if file.stat().st_size > _MOST_BYTES:
+        return ""
+    wanted = "is_root_cause" if file.suffix.casefold() == ".csv" else "ground_truth_yaml"
     with file.open(encoding="utf-8", errors="replace") as lines:
-        try:
-            first = json.loads(next(lines, "null"))
-        except (ValueError, RecursionError):
-            return False
-    return isinstance(first, dict) and "ground_truth_yaml" in first
+        if file.suffix.casefold() == ".csv":
+            return wanted if wanted in next(lines, "") else ""
+        return wanted if any(f'"{wanted}"' in line for line in lines) else ""
 
 
-def _transcripts(path: Path) -> Iterator[tuple[str, str, str, str, str]]:
+def _transcripts(path: Path) -> Iterator[Leak]:
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     for file in files:
         if file.stat().st_size > _MOST_BYTES:
-            yield "transcript not read", "info", file.name, f"{file.stat().st_size} bytes", "split it"
+            yield "transcript not read", "info", _place(file, path), f"{file.stat().st_size} bytes", "split it"
             continue
         with file.open(encoding="utf-8", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 match = _READS.search(line)
                 if match:
-                    place = f"{file.name}, line {number}"
+                    before = _PATH.search(line[max(0, match.start() - 120) : match.start()])
+                    text = (before[0] if before else "") + match[0]
                     advice = "see whether the file was read, and what followed"
-                    yield "transcript names a truth file", "warning", place, plain(match[0], most=200), advice
+                    place = f"{_place(file, path)}, line {number}"
+                    yield "transcript names a truth file", "warning", place, plain(text, most=200), advice
+
+
+def _place(file: Path, root: Path) -> str:
+    return file.name if file == root else file.relative_to(root).as_posix()

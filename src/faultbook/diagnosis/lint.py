@@ -39,11 +39,12 @@ def lint(truth: Truth, other: Truth | None = None) -> pd.DataFrame:
     for incident_id in truth.incidents["incident_id"]:
         causes = truth.causes[truth.causes["incident_id"] == incident_id]
         edges = truth.edges[truth.edges["incident_id"] == incident_id]
-        for check in (_patterns, _unreachable, _victims, _mechanisms, _unexplained):
+        for check in (_patterns, _unreachable, _victims, _causes, _mechanisms, _unexplained):
             found += check(incident_id, causes, edges)
     if other is not None:
         found += _disagreements(truth, align(other, truth))
     frame = pd.DataFrame(found, columns=NOTE_COLUMNS).astype("string")
+    frame["found"] = frame["found"].str.slice(0, 200)
     frame["severity"] = pd.Categorical(frame["severity"], SEVERITIES, ordered=True)
     ordered = frame.sort_values(["incident_id", "severity"], kind="stable").reset_index(drop=True)
     return ordered.astype({"severity": "string"})
@@ -70,7 +71,7 @@ def _patterns(incident_id: str, causes: pd.DataFrame, edges: pd.DataFrame) -> It
                 f"never matches; write {text.replace(chr(92) * 2, chr(92))}",
             )
         elif text.endswith("*") and not text.endswith(".*") and pattern.stem is not None:
-            repair = f"a glob taken for a regular expression; write {pattern.stem}-.*"
+            repair = f"a glob taken for a regular expression; write {text.removesuffix('*')}.*"
             yield incident_id, "glob taken for regex", "warning", place, text, repair
         elif text.startswith(".") and not text.startswith(".*"):
             yield incident_id, "needs a character in front", "warning", place, text, f"never matches {text[1:]}"
@@ -117,6 +118,18 @@ def _victims(incident_id: str, causes: pd.DataFrame, edges: pd.DataFrame) -> Ite
                 row["group_id"],
                 repair,
             )
+
+
+def _causes(incident_id: str, causes: pd.DataFrame, edges: pd.DataFrame) -> Iterator[Note]:
+    """Several causes, and causes that only have an exact name."""
+    roots = causes[causes["is_root_cause"]]
+    sets = list(dict.fromkeys(roots["cause_set"]))
+    if len(sets) > 1:
+        repair = "all of them must be found"
+        yield incident_id, "several causes", "info", "causes", ", ".join(sets), repair
+    for row in roots[roots["pattern"].isna()].to_dict("records"):
+        repair = "graders that read only 'filter' can never match it; its name is used here"
+        yield incident_id, "name without filter", "info", f"group {row['group_id']}", str(row["name"]), repair
 
 
 def _mechanisms(incident_id: str, causes: pd.DataFrame, edges: pd.DataFrame) -> Iterator[Note]:

@@ -20,7 +20,8 @@ _STEM = re.compile(r"\^?(?P<stem>[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)(?P<re
 class Pattern:
     """A compiled pattern.
 
-    `stem` is its literal part, or None. `fallback` says how a pattern that RE2 cannot take is read: as a shell-style
+    `stem` is its literal part, or None; `prefix` says that the stem goes on without a hyphen ("ratings-v*", a glob's
+    habit). `fallback` says how a pattern that RE2 cannot take is read: as a shell-style
     glob, or literally.
     """
 
@@ -28,6 +29,7 @@ class Pattern:
     stem: str | None
     expression: Any
     fallback: Literal["", "glob", "literal"]
+    prefix: bool = False
 
     def search(self, name: str) -> bool:
         """Whether the pattern is found anywhere in the name."""
@@ -40,7 +42,7 @@ class Pattern:
     def anchored(self, name: str, workload: str) -> bool:
         """Whether the name, or the workload it belongs to, is the stem; without a stem, matches in full."""
         if self.stem is not None:
-            return self.stem in (name, workload)
+            return self.stem in (name, workload) or (self.prefix and workload.startswith(self.stem))
         return self.fullmatch(name) or self.fullmatch(workload)
 
 
@@ -51,7 +53,8 @@ def compile_pattern(text: str) -> Pattern:
     stem = match["stem"] if match else None
     if len(text) <= MOST_PATTERN:
         try:
-            return Pattern(text, stem, re2.compile(text, _options()), "")
+            prefix = match is not None and match["rest"] == "*"
+            return Pattern(text, stem, re2.compile(text, _options()), "", prefix)
         except re2.error:
             pass
         if re.fullmatch(r"[A-Za-z0-9.*?-]+", text):

@@ -32,6 +32,8 @@ def plot_rule(illustration: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(7, 3.2))[1]
+    if illustration.empty:
+        return _nothing(ax)
     bars = ax.bar(illustration["submission"], illustration["score"], color=COLOURS["blue"], width=0.6)
     for bar, value in zip(bars, illustration["score"], strict=True):
         ax.text(bar.get_x() + bar.get_width() / 2, value + 0.02, f"{value:.2f}", ha="center")
@@ -59,7 +61,7 @@ def plot_losses(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
     left = np.zeros(len(summary))
     for name, colour in parts:
         width = summary[name].astype("float64").fillna(0.0).to_numpy()
-        ax.barh(summary["model"], width, left=left, color=colour, height=0.62, label=name.replace("_", " "))
+        ax.barh(range(len(summary)), width, left=left, color=colour, height=0.62, label=name.replace("_", " "))
         for row, (start, size) in enumerate(zip(left, width, strict=True)):
             if size >= 0.06:
                 colour_of_text = "white" if name == "score" else COLOURS["ink"]
@@ -68,13 +70,16 @@ def plot_losses(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
                 )
         left = left + width
     _interval(ax, summary)
+    several = summary["policy"].nunique() > 1
+    labels = [f"{m} · {p}" if several else m for m, p in zip(summary["model"], summary["policy"], strict=True)]
+    ax.set_yticks(range(len(summary)), labels)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.001)
     ax.set_xlabel("share of all runs' possible score")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
     handles: list[Patch | Line2D] = [Patch(color=colour, label=name.replace("_", " ")) for name, colour in parts]
-    handles.append(Line2D([], [], color=COLOURS["ink"], linewidth=2, label="95 % interval of the score"))
+    handles.append(Line2D([], [], color=COLOURS["ink"], linewidth=2, label="interval of the score"))
     ax.legend(handles=handles, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0), columnspacing=1.2)
     return ax
 
@@ -196,7 +201,7 @@ def plot_review(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """How many points each of the two final questions leaves open."""
     ax = ax or plt.subplots(figsize=(7, 2))[1]
     if summary.empty:
-        return _nothing(ax)
+        return _nothing(ax, "nothing left open")
     counts = summary["question"].value_counts()
     ax.barh(list(counts.index), counts.to_numpy(), color=COLOURS["orange"], height=0.5)
     ax.set_xlabel("points left open")
@@ -246,7 +251,7 @@ def _box(ax: Axes, at: tuple[float, float], members: pd.DataFrame, submitted: tu
     ax.text(*at, text, ha="center", va="center", fontsize=7.5, bbox=frame)
 
 
-def _nothing(ax: Axes) -> Axes:
-    ax.text(0.5, 0.5, "nothing to show in this data", ha="center", va="center", transform=ax.transAxes)
+def _nothing(ax: Axes, text: str = "nothing to show in this data") -> Axes:
+    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
     ax.set_axis_off()
     return ax

@@ -63,14 +63,14 @@ def truth_files(path: Path) -> list[Path]:
     """The truth files that `read_truth` reads at a path, in order."""
     if path.is_file():
         return [path]
-    beside = [file for file in sorted(path.glob("*")) if file.suffix in _SUFFIXES and file.is_file()]
+    beside = [file for file in sorted(path.glob("*")) if file.suffix.casefold() in _SUFFIXES and file.is_file()]
     below = [file for file in sorted(path.rglob("*")) if file.parent != path and is_truth_file(file)]
     return beside + below
 
 
 def is_truth_file(path: Path) -> bool:
     """Whether a file is called what truth files are called."""
-    return path.suffix in _SUFFIXES and path.stem.casefold() in TRUTH_STEMS
+    return path.suffix.casefold() in _SUFFIXES and path.stem.casefold() in TRUTH_STEMS
 
 
 def _documents(path: Path, problems: Problems) -> Iterator[Document]:
@@ -98,7 +98,7 @@ def _items(file: Path, problems: Problems) -> Iterator[tuple[Any, str, int | Non
     """(payload, SHA-256 of its text, line) of each incident in a file."""
     if not file.is_file():
         raise DataError("no such file", file=file)
-    if file.suffix == ".jsonl":
+    if file.suffix.casefold() == ".jsonl":
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
             if line.strip():
                 try:

@@ -15,8 +15,9 @@ from faultbook.diagnosis.truth import Truth
 RUN_KEY = ["model", "incident_id", "repeat"]
 SCORE_COLUMNS = [
     *RUN_KEY,
-    *("policy", "status", "n_submitted", "n_causes", "n_found", "tp", "fp", "recall", "precision", "score"),
+    *("policy", "scoring", "status", "n_submitted", "n_causes", "n_found", "tp", "fp", "recall", "precision", "score"),
 ]
+SUBMITTED = ("scored", "empty")  # statuses of runs that have a submission
 _COUNTED = ("n_submitted", "n_causes", "n_found", "tp", "fp")
 
 
@@ -38,7 +39,7 @@ def score(
     Returns
     -------
     DataFrame
-        One row a run: model, incident_id, repeat, policy, status, n_submitted, n_causes, n_found, tp, fp, recall,
+        One row a run: model, incident_id, repeat, policy, scoring, status, n_submitted, n_causes, n_found, tp, fp, recall,
         precision, score. `precision` is missing where nothing was submitted; all of them are missing for a run that
         has no submission (malformed, timed_out, missing) or no gradeable truth (ungradeable). An empty submission has
         recall and score 0.
@@ -56,8 +57,17 @@ def score(
         key = (run["model"], run["incident_id"], run["repeat"])
         found = truths.get(run["incident_id"])
         status = "ungradeable" if found is None or not found.root_sets else run["status"]
-        measured = _measure(named.get(key, []), found, chosen) if found and status in ("scored", "empty") else {}
-        rows.append({**dict(zip(RUN_KEY, key, strict=True)), "policy": chosen.name, "status": status, **measured})
+        entities = [entity for _, entity in named.get(key, [])]
+        measured = _measure(entities, found, chosen) if found and status in SUBMITTED else {}
+        rows.append(
+            {
+                **dict(zip(RUN_KEY, key, strict=True)),
+                "policy": chosen.name,
+                "scoring": chosen.scoring,
+                "status": status,
+                **measured,
+            }
+        )
     frame = pd.DataFrame(rows, columns=SCORE_COLUMNS)
     types: dict[str, str] = dict.fromkeys(_COUNTED, "Int64") | dict.fromkeys(
         ("recall", "precision", "score"), "Float64"
@@ -81,14 +91,14 @@ def complete_runs(runs: pd.DataFrame, truth: Truth) -> pd.DataFrame:
     return pd.concat([runs, added], ignore_index=True)
 
 
-def confirmed_entities(submissions: pd.DataFrame) -> dict[tuple[str, str, int], list[Entity]]:
-    """The submitted entities of each run, in their order: those at stage `confirmed`."""
+def confirmed_entities(submissions: pd.DataFrame) -> dict[tuple[str, str, int], list[tuple[int, Entity]]]:
+    """The submitted entities of each run with their positions, in order: those at stage `confirmed`."""
     confirmed = submissions[submissions["stage"] == "confirmed"].sort_values([*RUN_KEY, "position"], kind="stable")
-    columns = [*RUN_KEY, "namespace", "kind", "name"]
+    columns = [*RUN_KEY, "position", "namespace", "kind", "name"]
     plain = confirmed[columns].astype(object).where(confirmed[columns].notna(), None)
-    named: dict[tuple[str, str, int], list[Entity]] = {}
-    for model, incident_id, repeat, namespace, kind, name in plain.itertuples(index=False, name=None):
-        named.setdefault((model, incident_id, repeat), []).append(Entity(namespace, kind, name))
+    named: dict[tuple[str, str, int], list[tuple[int, Entity]]] = {}
+    for model, incident_id, repeat, position, namespace, kind, name in plain.itertuples(index=False, name=None):
+        named.setdefault((model, incident_id, repeat), []).append((position, Entity(namespace, kind, name)))
     return named
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from faultbook.diagnosis.policy import POLICIES, Policy, get_policy
 from faultbook.diagnosis.score import RUN_KEY, score
+from faultbook.diagnosis.summary import counted_scores
 from faultbook.diagnosis.truth import Truth
+from faultbook.errors import FaultbookError
 
 SETTING = ["truth", "policy"]
 
@@ -62,9 +66,19 @@ def sensitivity(
     Returns
     -------
     Sensitivity
+
+    Raises
+    ------
+    FaultbookError
+        If there is no truth or policy, or two policies have one name.
     """
     named = {"truth": truths} if isinstance(truths, Truth) else dict(truths)
     chosen = [get_policy(policy) for policy in policies]
+    if not named or not chosen:
+        raise FaultbookError("give at least one truth and one policy")
+    doubled = [name for name, times in Counter(policy.name for policy in chosen).items() if times > 1]
+    if doubled:
+        raise FaultbookError(f"several policies are called '{doubled[0]}'; give each a name of its own")
     reference_truth = next(iter(named.values()))
     scored = {
         (name, policy.name): score(submissions, runs, align(truth, reference_truth), policy)
@@ -78,12 +92,36 @@ def sensitivity(
 
 
 def align(truth: Truth, reference: Truth) -> Truth:
-    """Give the incidents of a truth the ids that a reference uses for them; incidents it does not have are dropped."""
-    wanted = {incident_key(name): name for name in reference.incidents["incident_id"]}
+    """Give the incidents of a truth the ids that a reference uses for them; incidents it does not have are dropped.
+
+    An id that the reference has keeps its place. Otherwise ids are compared without letter case and joining character,
+    and at last by the name of the file they came from.
+
+    Raises
+    ------
+    FaultbookError
+        If two incidents would become one.
+    """
+    if truth is reference:
+        return truth
+    ids = set(reference.incidents["incident_id"])
+    by_key = {incident_key(name): name for name in reference.incidents["incident_id"]}
+    by_file = {_file_key(row): row["incident_id"] for row in reference.incidents.to_dict("records")}
+    names: dict[str, str] = {}
+    for row in truth.incidents.to_dict("records"):
+        own, key, file = row["incident_id"], incident_key(row["incident_id"]), _file_key(row)
+        found = own if own in ids else by_key.get(key) or by_key.get(file) or by_file.get(key)
+        if found is not None:
+            names[own] = found
+    doubled = [name for name, times in Counter(names.values()).items() if times > 1]
+    if doubled:
+        raise FaultbookError(
+            f"several incidents would become '{doubled[0]}'; give them ids that differ in more than - and _"
+        )
 
     def renamed(frame: pd.DataFrame) -> pd.DataFrame:
-        ids = frame["incident_id"].map(lambda name: wanted.get(incident_key(name)))
-        return frame.assign(incident_id=ids.astype("string"))[ids.notna()].reset_index(drop=True)
+        new = frame["incident_id"].map(names)
+        return frame.assign(incident_id=new.astype("string"))[new.notna()].reset_index(drop=True)
 
     return replace(
         truth,
@@ -92,6 +130,10 @@ def align(truth: Truth, reference: Truth) -> Truth:
         incidents=renamed(truth.incidents),
         notes=renamed(truth.notes),
     )
+
+
+def _file_key(incident: Mapping[Hashable, Any]) -> str:
+    return incident_key(str(incident["source"]).rsplit(".", 1)[0])
 
 
 def incident_key(incident_id: str) -> str:
@@ -103,9 +145,9 @@ def _summary(frame: pd.DataFrame, reference: pd.DataFrame, setting: tuple[str, s
     rows = []
     for model, part in frame.groupby("model", sort=False):
         gradeable = part[part["status"] != "ungradeable"]
-        value = gradeable["score"].astype("float64").fillna(0.0).mean()
+        value = counted_scores(gradeable).mean()
         there = reference[(reference["model"] == model) & (reference["status"] != "ungradeable")]
-        change = 100 * (value - there["score"].astype("float64").fillna(0.0).mean())
+        change = 100 * (value - counted_scores(there).mean())
         rows.append((*setting, model, value, change, gradeable["incident_id"].nunique(), len(gradeable)))
     return pd.DataFrame(rows, columns=[*SETTING, "model", "score", "change_pp", "n_incidents", "n_runs"])
 

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
-from faultbook.diagnosis.policy import get_policy
+from faultbook.diagnosis.score import SUBMITTED
+from faultbook.errors import FaultbookError
 from faultbook.stats.bootstrap import Estimate, cluster_bootstrap
 from faultbook.stats.paired import sign_flip
 
@@ -52,9 +53,9 @@ def summarize(scores: pd.DataFrame, *, level: float = 0.95, n_resamples: int = 1
     """
     rows = []
     for (model, policy), part in scores.groupby(["model", "policy"], sort=False):
-        runs = part[part["status"] != "ungradeable"].copy()
-        unscored = ~runs["status"].isin(("scored", "empty"))
-        values = runs["score"].astype("float64").fillna(0.0)
+        runs = part[part["status"] != "ungradeable"]
+        unscored = ~runs["status"].isin(SUBMITTED)
+        values = counted_scores(runs)
         row = {"model": model, "policy": policy, "n_incidents": runs["incident_id"].nunique(), "n_runs": len(runs)}
         row |= {"n_unscored": int(unscored.sum()), "n_ungradeable": len(part) - len(runs)}
         if len(runs):
@@ -62,10 +63,27 @@ def summarize(scores: pd.DataFrame, *, level: float = 0.95, n_resamples: int = 1
             estimate = bootstrap(values, runs["incident_id"])
             row |= {"score": estimate.estimate, "low": estimate.low, "high": estimate.high}
             row["score_of_scored"] = values[~unscored].mean()
-            if get_policy(str(policy)).scoring == "precision_at_full_recall":
+            if set(runs["scoring"]) == {"precision_at_full_recall"}:
                 row |= _losses(runs, values, bootstrap)
         rows.append(row)
     return pd.DataFrame(rows, columns=SUMMARY_COLUMNS)
+
+
+def counted_scores(runs: pd.DataFrame) -> pd.Series:
+    """The score of each run as a number; a run without a submission counts as 0.
+
+    Raises
+    ------
+    FaultbookError
+        If a run that has a submission has no score: it is not 0, it is missing.
+    """
+    submitted = runs["status"].isin(SUBMITTED)
+    lost = runs[submitted & runs["score"].isna()]
+    if len(lost):
+        first = lost.iloc[0]
+        where = f"{first['model']}, {first['incident_id']}, repeat {first['repeat']}"
+        raise FaultbookError(f"{len(lost)} scored runs have no score (first: {where}); score them again")
+    return runs["score"].astype("float64").where(submitted, 0.0)
 
 
 def _losses(runs: pd.DataFrame, values: pd.Series, bootstrap: Callable[..., Estimate]) -> dict[str, float]:
@@ -104,9 +122,17 @@ def compare(
     DataFrame
         One row a pair: model_a, model_b, n_incidents, difference_pp (a − b, percentage points), low_pp, high_pp, p,
         p_holm, separable. Unscored runs count as 0.
+
+    Raises
+    ------
+    FaultbookError
+        If the scores are of several policies.
     """
+    policies = list(dict.fromkeys(scores["policy"]))
+    if len(policies) > 1:
+        raise FaultbookError(f"scores of several policies ({', '.join(policies)}); compare them one policy at a time")
     gradeable = scores[scores["status"] != "ungradeable"]
-    values = gradeable.assign(value=gradeable["score"].astype("float64").fillna(0.0))
+    values = gradeable.assign(value=counted_scores(gradeable))
     means = values.pivot_table(index="incident_id", columns="model", values="value", aggfunc="mean", sort=False)
     rows = [_pair(means, a, b, level, n_resamples, n_flips, seed) for a, b in itertools.combinations(means.columns, 2)]
     frame = pd.DataFrame(rows, columns=COMPARISON_COLUMNS)
@@ -121,6 +147,7 @@ def _pair(
     means: pd.DataFrame, a: str, b: str, level: float, n_resamples: int, n_flips: int, seed: int
 ) -> dict[str, object]:
     difference = (means[a] - means[b]).dropna()
+    difference = difference.where(difference.abs() > 1e-12, 0.0)  # means of the same values in another order
     row: dict[str, object] = {"model_a": a, "model_b": b, "n_incidents": len(difference)}
     if difference.empty:
         return row

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faultbook.diagnosis.entities import CHAOS_KINDS, Entity
+from faultbook.diagnosis.entities import CHAOS_KINDS, Entity, parse_entity
 from faultbook.diagnosis.graph import Propagation
 from faultbook.diagnosis.match import IncidentTruth
 from faultbook.diagnosis.policy import Policy
@@ -87,15 +87,24 @@ def submit(findings: pd.DataFrame, *, model: str, incident_id: str, repeat: int 
     -------
     DataFrame
         The table `Submissions`.
-    """
-    from faultbook.diagnosis.entities import parse_entity
 
+    Raises
+    ------
+    FaultbookError
+        As `triage`, and for an entity that is not namespace/Kind/name or a confidence outside [0, 1].
+    """
     triage(findings)
     rows = []
     for position, row in enumerate(findings.to_dict("records")):
-        entity = parse_entity(row["entity"])
+        try:
+            entity = parse_entity(str(row["entity"] or ""))
+        except ValueError as error:
+            raise FaultbookError(f"finding {position}: {error}") from None
+        confidence = row.get("confidence")
+        if confidence is not None and not pd.isna(confidence) and not 0 <= confidence <= 1:
+            raise FaultbookError(f"finding {position}: confidence is {confidence}, not between 0 and 1")
         named = (row["entity"], entity.namespace, entity.kind, entity.name)
-        rows.append((model, incident_id, repeat, position, *named, row.get("confidence"), row["stage"]))
+        rows.append((model, incident_id, repeat, position, *named, confidence, row["stage"]))
     return typed(rows, Submissions)
 
 
@@ -154,6 +163,8 @@ def review(
     Review
         What remains uncertain; nothing is guessed.
     """
+    _require(entities, ("group_id", "kind", "namespace", "name", "pattern", "cause_set", "n_alerts"))
+    _require(edges, ("source", "target"))
     blind = entities.assign(is_root_cause=False, role="listed")
     known = IncidentTruth(blind, policy or Policy("itbench-aa"))
     graph = Propagation(blind, edges)
