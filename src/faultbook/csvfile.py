@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -43,6 +44,12 @@ def read_text_table(file: str | Path, *, required: tuple[str, ...] = ()) -> pd.D
             raise DataError(problem, file=file, row=line, mend=_MEND)
     cells = [[cell.strip() for cell in row] for row in rows[1:]]
     return pd.DataFrame(cells, columns=header, index=pd.Index(lines[1:], name="line"), dtype=object)
+
+
+def located(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row of a table from `read_text_table` with its line of the file."""
+    for line, row in zip(table.index, table.to_dict("records"), strict=True):
+        yield int(line), {str(name): cell for name, cell in row.items()}
 
 
 def _rows(file: Path) -> tuple[list[list[str]], list[int]]:

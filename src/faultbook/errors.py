@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
 
 
@@ -64,3 +65,10 @@ def one_of(name: str, found: object, allowed: list[str] | tuple[str, ...]) -> st
     quoted = [f"'{value}'" if value else "empty" for value in allowed]
     choices = f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]
     return f"'{name}' must be {'one of ' if len(quoted) > 1 else ''}{choices}; found '{found}'"
+
+
+def short_repr(value: object) -> str:
+    """A value as it stands in a message: short, even of a document whose aliases nest to a size no text could hold."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 80
+    return short.repr(value)

@@ -27,8 +27,8 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def load_yaml(path: str | Path) -> Any:
-    """Load one YAML document from a file.
+def load_yaml(path: str | Path, *, unique_keys: bool = True) -> Any:
+    """Load one YAML document from a file; `unique_keys` as for `parse_yaml`.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def load_yaml(path: str | Path) -> Any:
         raise DataError(f"not UTF-8 text (byte {error.start})", file=path, mend="save as UTF-8") from None
     except OSError as error:
         raise unreadable(error, path) from None
-    return parse_yaml(text, path)
+    return parse_yaml(text, path, unique_keys=unique_keys)
 
 
 def parse_yaml(text: str, file: str | Path, *, row: int | None = None, unique_keys: bool = True) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
+from typing import Literal
 
 from faultbook.diagnosis.truth import Truth
 from faultbook.errors import FaultbookError
@@ -16,9 +18,11 @@ def write_truth(truth: Truth, folder: str | Path) -> list[Path]:
     Raises
     ------
     FaultbookError
-        If one of the files is there already: raw data are not overwritten.
+        If the folder is a file, or one of the files is there already: raw data are not overwritten.
     """
     folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise FaultbookError(f"{folder} is a file; name an empty folder")
     there = [name for name in FILES if (folder / name).exists()]
     if there:
         raise FaultbookError(f"{folder} already holds {', '.join(there)}; name an empty folder")
@@ -27,6 +31,9 @@ def write_truth(truth: Truth, folder: str | Path) -> list[Path]:
     frames = (truth.causes, edges, truth.incidents, truth.notes)
     written = []
     for name, frame in zip(FILES, frames, strict=True):
-        frame.to_csv(folder / name, index=False, lineterminator="\n")
+        # a lone carriage return ends a line for readers of CSV, and is not quoted of itself
+        returns = any(frame[column].astype("string").str.contains("\r", regex=False).any() for column in frame)
+        quoting: Literal[0, 1] = csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL
+        frame.to_csv(folder / name, index=False, lineterminator="\n", quoting=quoting)
         written.append(folder / name)
     return written

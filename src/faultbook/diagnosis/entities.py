@@ -43,6 +43,10 @@ class Entity:
     kind: str | None
     name: str
 
+    def folded(self) -> Entity:
+        """The same entity whatever the letter case of its kind: what tells two objects apart."""
+        return Entity(self.namespace, self.kind.casefold() if self.kind else None, self.name)
+
 
 def parse_entity(text: str) -> Entity:
     """Parse "namespace/Kind/name", "Kind/name" or "name"; a cluster-scoped entity has "cluster" for its namespace.

@@ -8,7 +8,7 @@ import pandas as pd
 
 from faultbook.diagnosis.entities import MECHANISM_KINDS, Entity
 from faultbook.diagnosis.graph import Propagation
-from faultbook.diagnosis.match import Group, IncidentTruth, largest_matching, truths_by_incident
+from faultbook.diagnosis.match import Group, IncidentTruth, claims, truths_by_incident
 from faultbook.diagnosis.policy import Policy, get_policy
 from faultbook.diagnosis.score import RUN_KEY, confirmed_entities
 from faultbook.diagnosis.truth import Truth
@@ -63,7 +63,7 @@ def error_types(
 
 def _errors(named: list[tuple[int, Entity]], truth: IncidentTruth, graph: Propagation) -> list[dict[str, Any]]:
     hits = [truth.root_hits(entity) for _, entity in named]
-    owner = largest_matching(hits)
+    owner = claims([entity for _, entity in named], truth)
     errors = []
     for index, ((position, entity), sets) in enumerate(zip(named, hits, strict=True)):
         if index in owner.values():

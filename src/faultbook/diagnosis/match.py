@@ -12,6 +12,10 @@ from faultbook.diagnosis.entities import CHAOS_KINDS, WORKLOAD_KINDS, Entity, wo
 from faultbook.diagnosis.patterns import MOST_NAME, Pattern, compile_pattern
 from faultbook.diagnosis.policy import Policy
 
+_WORKLOADS_AS_WRITTEN = frozenset(
+    ["Deployment", "Pod", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Rollout", "Service", "Schedule"]
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -62,12 +66,9 @@ class IncidentTruth:
     def _kind_fits(self, submitted: str | None, truth: str) -> bool:
         if submitted is None:
             return True
-        if not self._policy.fold_kinds:
-            if submitted == truth:
-                return True
-        elif submitted.casefold() == truth.casefold():
+        pair = {self._written(submitted), self._written(truth)}
+        if submitted == truth or (self._policy.fold_kinds and len(pair) == 1):
             return True
-        pair = {submitted.casefold(), truth.casefold()}
         family = WORKLOAD_KINDS | ({"service"} if self._policy.service_is_workload else set())
         if self._policy.schedule_is_chaos and "schedule" in pair and pair - {"schedule"} <= CHAOS_KINDS:
             return True
@@ -76,6 +77,12 @@ class IncidentTruth:
         if self._policy.workload_family and pair <= family:
             return True
         return self._policy.service_is_workload and pair in ({"service", "deployment"}, {"service", "pod"})
+
+    def _written(self, kind: str) -> str:
+        """A kind in small letters; where letter case counts, only if it is written as Kubernetes writes it."""
+        folded = kind.casefold()
+        as_it_should = kind in _WORKLOADS_AS_WRITTEN or (kind.endswith("Chaos") and folded in CHAOS_KINDS)
+        return folded if self._policy.fold_kinds or as_it_should else f"'{kind}'"
 
     def _name_fits(self, entity: Entity, group: Group) -> bool:
         owner = workload(entity.name, entity.kind or group.kind)
@@ -93,6 +100,19 @@ class IncidentTruth:
 def truths_by_incident(causes: pd.DataFrame, policy: Policy) -> dict[str, IncidentTruth]:
     """Prepare every incident of a truth for matching."""
     return {str(name): IncidentTruth(part, policy) for name, part in causes.groupby("incident_id", sort=False)}
+
+
+def claims(entities: Iterable[Entity], truth: IncidentTruth) -> dict[str, int]:
+    """The root sets that a submission finds, each with the position of the entity that stands for it.
+
+    An object named twice stands for one cause only, even where two roots share a pattern.
+    """
+    seen: set[Entity] = set()
+    hits = []
+    for entity in entities:
+        hits.append([] if entity.folded() in seen else truth.root_hits(entity))
+        seen.add(entity.folded())
+    return largest_matching(hits)
 
 
 def largest_matching(hits: Iterable[Iterable[str]]) -> dict[str, int]:

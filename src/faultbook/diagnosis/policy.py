@@ -7,7 +7,7 @@ policy that made it, and is a derivative of the published rule, not the rule its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from faultbook.errors import FaultbookError, one_of
 
@@ -43,6 +43,11 @@ class Policy:
         Whether a wrong entity counts each time it is named, once, or once for each alias class of the truth.
     scoring : {"precision_at_full_recall", "f1"}
         What the score is made of.
+
+    Raises
+    ------
+    FaultbookError
+        If a choice does not exist.
     """
 
     name: str
@@ -57,6 +62,12 @@ class Policy:
     repeated_hits: Literal["once", "every_hit", "extra_is_fp"] = "once"
     repeated_false_positives: Literal["once", "once_per_set", "every"] = "once"
     scoring: Literal["precision_at_full_recall", "f1"] = "precision_at_full_recall"
+
+    def __post_init__(self) -> None:
+        for name, hint in get_type_hints(Policy).items():
+            choices = get_args(hint) if get_origin(hint) is Literal else ()
+            if choices and getattr(self, name) not in choices:
+                raise FaultbookError(one_of(name, getattr(self, name), choices))
 
 
 POLICIES = {

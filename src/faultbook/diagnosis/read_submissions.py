@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import pandas as pd
 
-from faultbook.csvfile import read_text_table
+from faultbook.csvfile import located, read_text_table
 from faultbook.diagnosis.entities import parse_entity
-from faultbook.errors import DataError
+from faultbook.diagnosis.patterns import is_unicode
+from faultbook.errors import DataError, one_of, short_repr, unreadable
 from faultbook.problems import Problems
-from faultbook.tables import RUN_STATUSES, Runs, Submissions, typed
+from faultbook.tables import Runs, Submissions, typed
 
 # Columns that hold an answer never reach what reads submissions (they would make a prediction out of the truth).
 ANSWER_FIELDS = (
@@ -27,8 +28,15 @@ ANSWER_FIELDS = (
     "ground_truth_yaml",
     "truth_sha256",
 )
-_FILE_NAME = re.compile(r"(?P<model>.+)_(?P<incident>[^_]+(?:_\d+)?)_(?P<repeat>\d+)")
-_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
+# incidents are called scenario-1, scenario_10 or 7; a model's name may hold "_" too
+_FILE_NAME = re.compile(r"(?P<model>.+?)_(?P<incident>[^_]*[A-Za-z][^_]*(?:_\d+)?|[^_]+)_(?P<repeat>\d{1,9})")
+_FENCE = re.compile(r"```(json|JSON)?[^\n`]*\n(.*?)\n[ \t]*```", re.DOTALL)
+_CAUSE_KEYS = ("contributing_factors", "root_causes", "entities")
+# What a run may say of itself; only a truth makes it ungradeable.
+_OWN_STATUSES = ("scored", "empty", "malformed", "timed_out", "missing")
+_WRITE_ENTITY = "write namespace/Kind/name"
+_MOST_DIGITS = 9
+_MOST_TURNS = 10**9
 _STAGES = ("found", "suspected", "confirmed")
 _CSV_REQUIRED = ("model", "incident_id", "repeat", "entity")
 
@@ -95,57 +103,97 @@ class _Reader:
         self._run(_read(file), file, None, self._place(file))
 
     def lines(self, file: Path) -> None:
-        """One run a line."""
-        for number, line in enumerate(_read(file).splitlines(), start=1):
+        """One run a line; a JSON text may hold any other line separator of Unicode."""
+        for number, line in enumerate(_read(file).split("\n"), start=1):
             if line.strip():
                 self._run(line, file, number, {})
 
     def csv(self, file: Path) -> None:
         """One entity a row; a row without an entity is a run that submitted nothing."""
-        table = read_text_table(file, required=_CSV_REQUIRED)
+        try:
+            table = read_text_table(file, required=_CSV_REQUIRED)
+        except DataError as error:
+            self._problems.add(error)
+            return
         _refuse_answers(table.columns, file)
-        for key, part in table.groupby(["model", "incident_id", "repeat"], sort=False):
-            first = int(part.index[0]) + 2
-            rows = part.to_dict("records")
-            named = {"model": key[0], "incident_id": key[1], "repeat": key[2], "status": rows[0].get("status") or None}
-            factors = [
-                {"name": row["entity"], "stage": row.get("stage") or None, "confidence": row.get("confidence") or None}
-                for row in rows
-                if row["entity"]
-            ]
-            self._take({**named, "contributing_factors": factors}, file, first, {}, repaired=False)
+        runs: dict[tuple[str, str, str], list[tuple[int, dict[str, str]]]] = {}
+        for line, row in located(table):
+            repeat = row["repeat"].lstrip("0") or row["repeat"][:1]  # 0 and 00 are one repeat
+            runs.setdefault((row["model"], row["incident_id"], repeat), []).append((line, row))
+        for (model, incident_id, repeat), rows in runs.items():
+            fields = {"model": model, "incident_id": incident_id, "repeat": repeat}
+            first, row = rows[0]
+            named = [(line, _csv_factor(row)) for line, row in rows if row["entity"]]
+            self._take({**fields, "status": row.get("status") or None, _CAUSE_KEYS[0]: named}, file, first, {})
 
     def _run(self, text: str, file: Path, row: int | None, place: Mapping[str, Any]) -> None:
         payload, repaired = parse_reply(text)
         if repaired:
-            problem = "not strict JSON" if payload is not None else "not JSON"
+            problem = "not strict JSON" if payload is not None else "not JSON that names causes"
             mend = "read after repair; check it" if payload is not None else "submit one JSON object"
             self._problems.add(DataError(problem, file=file, row=row, mend=mend))
-        self._take(payload, file, row, place, repaired=repaired)
+        unread = repaired and payload is None
+        if isinstance(payload, Mapping):
+            fields = dict(payload)
+            for name in _CAUSE_KEYS[:2]:
+                if name in fields:
+                    value = fields[name]
+                    fields[name] = [(row, factor) for factor in (value if isinstance(value, list) else [value])]
+        else:
+            fields = {_CAUSE_KEYS[0]: [(row, factor) for factor in payload]} if isinstance(payload, list) else {}
+        self._take(fields, file, row, place, unread=unread)
 
-    def _take(self, payload: Any, file: Path, row: int | None, place: Mapping[str, Any], *, repaired: bool) -> None:
-        fields = payload if isinstance(payload, Mapping) else {}
+    def _take(
+        self, fields: Mapping[str, Any], file: Path, row: int | None, place: Mapping[str, Any], *, unread: bool = False
+    ) -> None:
+        """Take a run whose causes are given as (line, entity) pairs, or in the shape of ITBench."""
         _refuse_answers(fields, file, row)
-        try:
-            key = _key({**place, **{name: v for name, v in fields.items() if v is not None}}, file)
-        except ValueError as error:
-            self._problems.add(DataError(str(error), file=file, row=row, mend="give model, incident_id and repeat"))
+        key = self._key(fields, file, row, place)
+        if key is None:
             return
         if key in self._seen:
             problem = f"run {key} stands here and in {self._seen[key]}"
             self._problems.add(DataError(problem, file=file, row=row, mend="keep one of them"))
             return
         self._seen[key] = f"{file.name}" + (f", row {row}" if row else "")
-        status, factors = _factors(payload)
-        entities, bad = _entities(factors)
-        for problem in bad:
-            self._problems.add(DataError(problem, file=file, row=row, mend="write namespace/Kind/name"))
-        if status == "scored" and not entities:
-            status = "malformed" if bad else "empty"
-        if fields.get("status") in RUN_STATUSES:
-            status = fields["status"]
+        entities, n_bad = self._entities(_factors(fields, row), file)
+        status = "scored" if entities else "malformed" if n_bad or not _is_submission(fields) else "empty"
+        stated = fields.get("status")
+        if stated is not None and stated not in _OWN_STATUSES:
+            problem = one_of("status", short_repr(stated).strip("'"), _OWN_STATUSES)
+            self._problems.add(DataError(problem, file=file, row=row, mend="what was submitted decides"))
+        elif stated not in (None, "scored", "empty"):
+            status = stated
+        elif not _is_submission(fields) and not unread:
+            problem = f"names no causes: none of {', '.join(_CAUSE_KEYS)} is a list"
+            self._problems.add(DataError(problem, file=file, row=row, mend="an empty list says that there is none"))
         self.entities += [(*key, position, *entity) for position, entity in enumerate(entities)]
-        self.runs.append((*key, status, _number(fields.get("turns")), _number(fields.get("cost"))))
+        turns = _number(fields.get("turns"), _MOST_TURNS)
+        whole = turns if turns is not None and turns == int(turns) else None
+        self.runs.append((*key, status, whole, _number(fields.get("cost"))))
+
+    def _key(
+        self, fields: Mapping[str, Any], file: Path, row: int | None, place: Mapping[str, Any]
+    ) -> tuple[str, str, int] | None:
+        """Whose run it is; where its own fields cannot be used, the name of its file still says so."""
+        try:
+            return _key({**place, **{name: value for name, value in fields.items() if value is not None}}, file)
+        except ValueError as error:
+            self._problems.add(DataError(str(error), file=file, row=row, mend="give model, incident_id and repeat"))
+        return _key(place, file) if place.get("model") and str(place.get("repeat", 0)).isdigit() else None
+
+    def _entities(self, factors: Iterator[tuple[int | None, Any]], file: Path) -> tuple[list[tuple[Any, ...]], int]:
+        """(entity, namespace, kind, name, confidence, stage) of each factor, and how many could not be read."""
+        rows, n_bad = [], 0
+        for line, factor in factors:
+            if isinstance(factor, Mapping):
+                _refuse_answers(factor, file, line)
+            try:
+                rows.append(_entity(factor))
+            except ValueError as error:
+                n_bad += 1
+                self._problems.add(DataError(str(error), file=file, row=line, mend=_WRITE_ENTITY))
+        return rows, n_bad
 
     def _place(self, file: Path) -> dict[str, Any]:
         match = _FILE_NAME.fullmatch(file.stem)
@@ -167,20 +215,40 @@ def parse_reply(text: str) -> tuple[Any, bool]:
         return json.loads(text), False
     except (ValueError, RecursionError):
         pass
-    for block in _FENCE.findall(text):
+    fences = _FENCE.findall(text)
+    blocks = [block for tag, block in sorted(fences, key=lambda fence: not fence[0])]
+    for block in blocks:
         try:
             return json.loads(block), True
         except (ValueError, RecursionError):
             continue
+    for block in blocks:
+        payload = _repair(block)
+        if payload is not None:
+            return payload, True
+    payload = _repair(text)
+    # a list in the middle of prose ("[flagd-config], I think") is not an answer
+    return (payload if isinstance(payload, dict) else None), True
+
+
+def _repair(text: str) -> dict[str, Any] | list[Any] | None:
+    """What broken JSON meant, if it is a submission."""
     from json_repair import repair_json
 
-    fenced = _FENCE.findall(text)
-    repaired = repair_json(fenced[0] if fenced else text, return_objects=True)
-    return (repaired if isinstance(repaired, (dict, list)) and repaired else None), True
+    try:
+        repaired = repair_json(text, return_objects=True)
+    except (RecursionError, ValueError):  # nested too deeply
+        return None
+    if isinstance(repaired, dict) and not any(name in repaired for name in _CAUSE_KEYS):
+        return None
+    return repaired if isinstance(repaired, (dict, list)) and repaired else None
 
 
 def _read(file: Path) -> str:
-    return file.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        return file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        raise unreadable(error, file) from None
 
 
 def _refuse_answers(fields: Any, file: Path, row: int | None = None) -> None:
@@ -194,40 +262,55 @@ def _key(fields: Mapping[str, Any], file: Path) -> tuple[str, str, int]:
     missing = [name for name in ("model", "incident_id") if not fields.get(name)]
     if missing:
         raise ValueError(f"no {' and no '.join(missing)}, neither as a field nor in the name '{file.name}'")
-    repeat = str(fields.get("repeat", 0)).strip()
-    if not (repeat.isascii() and repeat.isdigit()):
-        raise ValueError(f"repeat is '{repeat}', not a whole number")
+    for name in ("model", "incident_id"):
+        value = fields[name]
+        if isinstance(value, bool) or not isinstance(value, str | int) or not is_unicode(str(value)):
+            raise ValueError(f"{name} is {short_repr(value)}, not text")
+    given = fields.get("repeat", 0)
+    repeat = str(given).strip() if isinstance(given, str) or type(given) is int else ""
+    if not (repeat.isascii() and repeat.isdigit() and len(repeat) <= _MOST_DIGITS):
+        shown = short_repr(given)
+        raise ValueError(f"repeat is {shown if isinstance(given, str) else repr(shown)}, not a whole number")
     return str(fields["model"]), str(fields["incident_id"]), int(repeat)
 
 
-def _factors(payload: Any) -> tuple[str, list[Any]]:
-    """The entities of a payload, whatever shape, and whether there was a submission at all."""
-    if isinstance(payload, list):
-        return "scored", payload
-    if not isinstance(payload, Mapping):
-        return "malformed", []
-    for name in ("contributing_factors", "root_causes"):
-        if name in payload:
-            value = payload[name]
-            return ("scored", value) if isinstance(value, list) else ("scored", [value])
-    if isinstance(payload.get("entities"), list):
-        causes = [e for e in payload["entities"] if isinstance(e, Mapping) and e.get("contributing_factor") is True]
-        return "scored", causes
-    return "malformed", []
+def _is_submission(fields: Mapping[str, Any]) -> bool:
+    """Whether a run names causes at all, were it none."""
+    return any(name in fields for name in _CAUSE_KEYS[:2]) or isinstance(fields.get("entities"), list)
 
 
-def _entities(factors: list[Any]) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """(entity, namespace, kind, name, confidence, stage) of each factor, and what was wrong with the others."""
-    rows, bad = [], []
-    for factor in factors:
-        try:
-            rows.append(_entity(factor))
-        except ValueError as error:
-            bad.append(str(error))
-    return rows, bad
+def _factors(fields: Mapping[str, Any], row: int | None) -> Iterator[tuple[int | None, Any]]:
+    """The causes that a run names, whatever its shape, each with the line it stands in."""
+    for name in _CAUSE_KEYS[:2]:
+        if name in fields:
+            yield from fields[name]
+            return
+    listed = fields.get("entities")
+    for entity in listed if isinstance(listed, list) else ():
+        # ITBench lists every entity and marks the causes; what is not marked is no answer
+        marked = entity.get("contributing_factor", False) if isinstance(entity, Mapping) else None
+        if marked is not False and marked is not None:
+            yield row, entity if marked is True else _Unreadable("contributing_factor", marked)
+        elif not isinstance(entity, Mapping):
+            yield row, _Unreadable("an entity", entity)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """A part of an answer that is not of the type it must be."""
+
+    what: str
+    found: Any
+
+
+def _csv_factor(row: Mapping[str, str]) -> dict[str, Any]:
+    given = {"stage": row.get("stage") or None, "confidence": row.get("confidence") or None}
+    return {"name": row["entity"], **given}
 
 
 def _entity(factor: Any) -> tuple[Any, ...]:
+    if isinstance(factor, _Unreadable):
+        raise ValueError(f"{factor.what} is {short_repr(factor.found)}")
     if isinstance(factor, str):
         factor = {"name": factor}
     if not isinstance(factor, Mapping):
@@ -236,18 +319,24 @@ def _entity(factor: Any) -> tuple[Any, ...]:
     if not isinstance(name, str) or not name.strip():
         raise ValueError("an entity without a name")
     entity = parse_entity(name)
-    namespace, kind = factor.get("namespace") or entity.namespace, factor.get("kind") or entity.kind
+    parts = {"namespace": factor.get("namespace"), "kind": factor.get("kind")}
+    for part, value in {**parts, "name": name}.items():
+        if not isinstance(value, str | None) or (value is not None and not is_unicode(value)):
+            raise ValueError(f"{part} is {short_repr(value)}, not text")
+    namespace, kind = parts["namespace"] or entity.namespace, parts["kind"] or entity.kind
     stage = factor.get("stage") or "confirmed"
     if stage not in _STAGES:
-        raise ValueError(f"stage is '{stage}', not one of {', '.join(_STAGES)}")
-    text = "/".join(str(part) for part in (namespace, kind, entity.name) if part)
-    return text, namespace, kind, entity.name, _number(factor.get("confidence")), stage
+        raise ValueError(one_of("stage", short_repr(stage).strip("'"), _STAGES))
+    text = "/".join(part for part in (namespace, kind, entity.name) if part)
+    return text, namespace, kind, entity.name, _number(factor.get("confidence"), 1), stage
 
 
-def _number(value: Any) -> float | None:
-    """A finite number of at least 0, or None."""
+def _number(value: Any, most: float = 1e300) -> float | None:
+    """A number from 0 to `most`, or None: what cannot be read is missing."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (ValueError, OverflowError):
         return None
-    return number if 0 <= number < float("inf") else None
+    return number if 0 <= number <= most else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, overload
 
 import pandas as pd
 
-from faultbook.csvfile import read_text_table
-from faultbook.diagnosis.truth import NOTE_COLUMNS, Document, Truth, assemble, read_v1, read_v2, set_roles
+from faultbook.csvfile import located, read_text_table
+from faultbook.diagnosis.truth import NOTE_COLUMNS, Document, Truth, as_text, assemble, read_v1, read_v2, set_roles
 from faultbook.errors import DataError
 from faultbook.problems import Problems
 from faultbook.yamlfile import load_yaml, parse_yaml
@@ -20,6 +20,7 @@ TRUTH_STEMS = ("ground_truth", "groundtruth", "groundtruth_v1", "ground_truths",
 _SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 _CAUSE_REQUIRED = ("incident_id", "group_id", "kind", "is_root_cause")
 _EDGE_COLUMNS = ("incident_id", "source", "target")
+_MOST_DIGITS = 9
 
 
 @overload
@@ -52,8 +53,10 @@ def read_truth(path: str | Path, strict: bool = True) -> Truth | tuple[Truth, pd
     """
     problems = Problems(strict)
     path = Path(path)
-    if (path / "causes.csv").is_file() or path.suffix == ".csv":
-        truth = _read_csv(path if path.is_file() else path / "causes.csv", problems)
+    if (path / "causes.csv").is_file():
+        truth = _read_csv(path / "causes.csv", problems)
+    elif path.suffix == ".csv":
+        truth = _read_csv(path, problems)
     else:
         truth = assemble(_unique(_documents(path, problems), problems))
     return truth if strict else (truth, problems.frame())
@@ -73,7 +76,8 @@ def is_truth_file(path: Path) -> bool:
     return path.suffix.casefold() in _SUFFIXES and path.stem.casefold() in TRUTH_STEMS
 
 
-def _documents(path: Path, problems: Problems) -> Iterator[Document]:
+def _documents(path: Path, problems: Problems) -> Iterator[tuple[Path, int | None, Document]]:
+    """Each document with the file and line it stands in."""
     files = truth_files(path)
     if not files:
         raise DataError(
@@ -89,9 +93,9 @@ def _documents(path: Path, problems: Problems) -> Iterator[Document]:
         for position, (payload, digest, row) in enumerate(items):
             fallback = stem if len(items) == 1 else f"{stem}-{position}"
             try:
-                yield _document(payload, digest, fallback, file.name)
+                yield file, row, _document(payload, digest, fallback, file.name)
             except ValueError as error:
-                problems.add(DataError(str(error), file=file, row=row, mend="see the shapes in read_truth"))
+                problems.add(DataError(str(error), file=file, row=row, mend="write it as in ITBench's ground truths"))
 
 
 def _items(file: Path, problems: Problems) -> Iterator[tuple[Any, str, int | None]]:
@@ -99,29 +103,35 @@ def _items(file: Path, problems: Problems) -> Iterator[tuple[Any, str, int | Non
     if not file.is_file():
         raise DataError("no such file", file=file)
     if file.suffix.casefold() == ".jsonl":
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        # a JSON text may hold any other line separator of Unicode
+        for number, line in enumerate(file.read_text(encoding="utf-8-sig", errors="replace").split("\n"), start=1):
             if line.strip():
                 try:
-                    yield *_line(line, file, number), number
+                    yield *_line(line.strip(), file, number, problems), number
                 except DataError as error:
                     problems.add(error)
         return
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    payload = _load(file, problems)
+    payload = _parse(lambda unique: load_yaml(file, unique_keys=unique), problems)
     for item in payload if isinstance(payload, list) else [payload]:
         yield item, digest, None
 
 
-def _load(file: Path, problems: Problems) -> Any:
+def _parse(load: Callable[[bool], Any], problems: Problems) -> Any:
     """YAML (which JSON is, too); a key that stands twice is a problem, and leniently the last one counts."""
     try:
-        return load_yaml(file)
+        return load(True)
     except DataError as error:
-        problems.add(error)
-        return parse_yaml(file.read_text(encoding="utf-8", errors="replace"), file, unique_keys=False)
+        first = error
+    try:
+        payload = load(False)
+    except DataError:
+        raise first from None
+    problems.add(first)
+    return payload
 
 
-def _line(line: str, file: Path, number: int) -> tuple[Any, str]:
+def _line(line: str, file: Path, number: int, problems: Problems) -> tuple[Any, str]:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -131,7 +141,7 @@ def _line(line: str, file: Path, number: int) -> tuple[Any, str]:
     text = row.get("ground_truth_yaml")
     if not isinstance(text, str):
         return row, hashlib.sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
-    payload = parse_yaml(text, file, row=number, unique_keys=False)
+    payload = _parse(lambda unique: parse_yaml(text, file, row=number, unique_keys=unique), problems)
     name = row.get("scenario_id") or row.get("id_aa")
     if isinstance(payload, dict) and name is not None:
         payload.setdefault("id", str(name))
@@ -142,9 +152,9 @@ def _document(payload: Any, digest: str, fallback: str, source: str) -> Document
     if not isinstance(payload, Mapping):
         raise ValueError(f"a truth is a mapping; found {type(payload).__name__}")
     metadata = payload.get("metadata")
-    named = metadata.get("name") if isinstance(metadata, Mapping) else None
-    document = Document(str(named or payload.get("id") or fallback), source, digest)
-    if named and fallback.replace("_", "-").casefold() not in (str(named).casefold(), ""):
+    named = as_text(metadata.get("name"), "metadata.name") if isinstance(metadata, Mapping) else None
+    document = Document(named or as_text(payload.get("id"), "id") or fallback, source, digest)
+    if named and fallback.replace("_", "-").casefold() not in (named.casefold(), ""):
         document.note("name disagrees", "info", "metadata.name", f"{named} in {fallback}", "the name counts")
     spec = payload.get("spec")
     body = spec if isinstance(spec, Mapping) else payload
@@ -159,12 +169,12 @@ def _document(payload: Any, digest: str, fallback: str, source: str) -> Document
     return document
 
 
-def _unique(documents: Iterator[Document], problems: Problems) -> Iterator[Document]:
+def _unique(documents: Iterator[tuple[Path, int | None, Document]], problems: Problems) -> Iterator[Document]:
     seen: dict[str, str] = {}
-    for document in documents:
+    for file, row, document in documents:
         if document.incident_id in seen:
             problem = f"incident '{document.incident_id}' stands here and in {seen[document.incident_id]}"
-            problems.add(DataError(problem, file=document.source, mend="keep one of them in this folder"))
+            problems.add(DataError(problem, file=file, row=row, mend="keep one of them in this folder"))
             continue
         seen[document.incident_id] = document.source
         yield document
@@ -175,12 +185,12 @@ def _read_csv(file: Path, problems: Problems) -> Truth:
     documents: dict[str, Document] = {}
     incidents = file.with_name("incidents.csv")
     if incidents.is_file():
-        for row in read_text_table(incidents, required=("incident_id",)).to_dict("records"):
+        for _, row in located(read_text_table(incidents, required=("incident_id",))):
             documents[row["incident_id"]] = Document(
                 row["incident_id"], row.get("source", ""), row.get("truth_sha256", "")
             )
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    for number, row in enumerate(causes.to_dict("records"), start=2):
+    for number, row in located(causes):
         try:
             group = _csv_group(row, digest)
         except ValueError as error:
@@ -194,15 +204,25 @@ def _read_csv(file: Path, problems: Problems) -> Truth:
     _csv_edges(file.with_name("edges.csv"), documents, problems)
     notes = file.with_name("notes.csv")
     if notes.is_file():
-        for row in read_text_table(notes, required=tuple(NOTE_COLUMNS)).to_dict("records"):
+        for _, row in located(read_text_table(notes, required=tuple(NOTE_COLUMNS))):
             if row["incident_id"] in documents:
                 documents[row["incident_id"]].notes.append({name: row[name] for name in NOTE_COLUMNS})
     for document in documents.values():
+        _note_unmatchable(document)
         set_roles(document.groups, document.edges)
     return assemble(documents.values())
 
 
-def _csv_group(row: Mapping[Any, str], digest: str) -> dict[str, Any]:
+def _note_unmatchable(document: Document) -> None:
+    """Note groups with neither name nor pattern, unless the notes that came along do so already."""
+    noted = {note["found"] for note in document.notes if note["check"] == "no name or filter"}
+    for group in document.groups:
+        if not (group["name"] or group["pattern"] or group["group_id"] in noted):
+            place = f"group {group['group_id']}"
+            document.note("no name or filter", "error", place, group["group_id"], "nothing can match it")
+
+
+def _csv_group(row: Mapping[str, str], digest: str) -> dict[str, Any]:
     for name in ("incident_id", "group_id", "kind"):
         if not row[name]:
             raise ValueError(f"'{name}' is empty")
@@ -210,10 +230,8 @@ def _csv_group(row: Mapping[Any, str], digest: str) -> dict[str, Any]:
     if root not in ("true", "false", "1", "0", "yes", "no", ""):
         raise ValueError(f"is_root_cause is '{row['is_root_cause']}'; write true or false")
     alerts = row.get("n_alerts", "") or "0"
-    if not (alerts.isascii() and alerts.isdigit()):
+    if not (alerts.isascii() and alerts.isdigit() and len(alerts) <= _MOST_DIGITS):
         raise ValueError(f"n_alerts is '{alerts}'; write a whole number")
-    if not (row.get("name") or row.get("pattern")):
-        raise ValueError("neither name nor pattern; nothing could match it")
     optional = {name: row.get(name) or None for name in ("namespace", "name", "pattern")}
     return {
         "incident_id": row["incident_id"],
@@ -231,7 +249,7 @@ def _csv_group(row: Mapping[Any, str], digest: str) -> dict[str, Any]:
 def _csv_edges(file: Path, documents: Mapping[str, Document], problems: Problems) -> None:
     if not file.is_file():
         return
-    for number, row in enumerate(read_text_table(file, required=_EDGE_COLUMNS).to_dict("records"), start=2):
+    for number, row in located(read_text_table(file, required=_EDGE_COLUMNS)):
         document = documents.get(row["incident_id"])
         if document is None:
             problem = f"no incident '{row['incident_id']}' in causes.csv"

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from faultbook.diagnosis.entities import Entity
-from faultbook.diagnosis.match import IncidentTruth, largest_matching, truths_by_incident
+from faultbook.diagnosis.match import IncidentTruth, claims, truths_by_incident
 from faultbook.diagnosis.policy import Policy, get_policy
 from faultbook.diagnosis.truth import Truth
 
@@ -39,10 +39,10 @@ def score(
     Returns
     -------
     DataFrame
-        One row a run: model, incident_id, repeat, policy, scoring, status, n_submitted, n_causes, n_found, tp, fp, recall,
-        precision, score. `precision` is missing where nothing was submitted; all of them are missing for a run that
-        has no submission (malformed, timed_out, missing) or no gradeable truth (ungradeable). An empty submission has
-        recall and score 0.
+        One row a run: model, incident_id, repeat, policy, scoring, status, n_submitted, n_causes, n_found, tp, fp,
+        recall, precision, score. `precision` is missing where nothing was submitted; all of them are missing for a run
+        that has no submission (malformed, timed_out, missing) or no gradeable truth (ungradeable). An empty submission
+        has recall and score 0.
 
     Notes
     -----
@@ -104,7 +104,7 @@ def confirmed_entities(submissions: pd.DataFrame) -> dict[tuple[str, str, int], 
 
 def _measure(entities: Sequence[Entity], truth: IncidentTruth, policy: Policy) -> dict[str, Any]:
     hits = [truth.root_hits(entity) for entity in entities]
-    n_causes, n_found = len(truth.root_sets), len(largest_matching(hits))
+    n_causes, n_found = len(truth.root_sets), len(claims(entities, truth))
     n_hits = sum(bool(sets) for sets in hits)
     wrong = [entity for entity, sets in zip(entities, hits, strict=True) if not sets]
     tp = n_hits if policy.repeated_hits == "every_hit" else n_found
@@ -117,7 +117,7 @@ def _measure(entities: Sequence[Entity], truth: IncidentTruth, policy: Policy) -
 def _false_positives(wrong: Sequence[Entity], truth: IncidentTruth, policy: Policy) -> int:
     if policy.repeated_false_positives == "every":
         return len(wrong)
-    distinct = dict.fromkeys(Entity(e.namespace, e.kind.casefold() if e.kind else None, e.name) for e in wrong)
+    distinct = dict.fromkeys(entity.folded() for entity in wrong)
     if policy.repeated_false_positives == "once":
         return len(distinct)
     # one claim for each alias class of the truth; what is not in the truth is a claim of its own

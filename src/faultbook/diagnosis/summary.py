@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.multitest import multipletests
 
+from faultbook.diagnosis.policy import POLICIES
 from faultbook.diagnosis.score import SUBMITTED
 from faultbook.errors import FaultbookError
 from faultbook.stats.bootstrap import Estimate, cluster_bootstrap
@@ -63,7 +64,7 @@ def summarize(scores: pd.DataFrame, *, level: float = 0.95, n_resamples: int = 1
             estimate = bootstrap(values, runs["incident_id"])
             row |= {"score": estimate.estimate, "low": estimate.low, "high": estimate.high}
             row["score_of_scored"] = values[~unscored].mean()
-            if set(runs["scoring"]) == {"precision_at_full_recall"}:
+            if _scoring(runs, str(policy)) == {"precision_at_full_recall"}:
                 row |= _losses(runs, values, bootstrap)
         rows.append(row)
     return pd.DataFrame(rows, columns=SUMMARY_COLUMNS)
@@ -84,6 +85,13 @@ def counted_scores(runs: pd.DataFrame) -> pd.Series:
         where = f"{first['model']}, {first['incident_id']}, repeat {first['repeat']}"
         raise FaultbookError(f"{len(lost)} scored runs have no score (first: {where}); score them again")
     return runs["score"].astype("float64").where(submitted, 0.0)
+
+
+def _scoring(runs: pd.DataFrame, policy: str) -> set[str]:
+    """What the scores are made of; tables of other origin may only name a policy that is known here."""
+    if "scoring" in runs and runs["scoring"].notna().all():
+        return set(runs["scoring"])
+    return {POLICIES[policy].scoring} if policy in POLICIES else set()
 
 
 def _losses(runs: pd.DataFrame, values: pd.Series, bootstrap: Callable[..., Estimate]) -> dict[str, float]:

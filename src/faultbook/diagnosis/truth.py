@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from faultbook.diagnosis.patterns import any_of, is_unicode
+from faultbook.errors import short_repr
 from faultbook.tables import Causes, Edges, typed
 
 NOTE_COLUMNS = ["incident_id", "check", "severity", "place", "found", "repair"]
@@ -54,7 +57,8 @@ class Document:
 
     def note(self, check: str, severity: str, place: str, found: object, repair: str) -> None:
         """Record an oddity."""
-        row = (self.incident_id, check, severity, place, str(found)[:200], repair)
+        text = found if isinstance(found, str) else short_repr(found)
+        row = (self.incident_id, check, severity, place, text[:200], repair)
         self.notes.append(dict(zip(NOTE_COLUMNS, row, strict=True)))
 
 
@@ -88,7 +92,7 @@ def read_v1(payload: Mapping[str, Any], document: Document) -> None:
     Raises
     ------
     ValueError
-        If there are no groups, or a group lacks an id or a kind: nothing could be graded against it.
+        If a group lacks an id or a kind, or anything is of the wrong type: nothing could be graded against it.
     """
     groups = _mappings(payload.get("groups"), "groups")
     seen: set[str] = set()
@@ -99,7 +103,7 @@ def read_v1(payload: Mapping[str, Any], document: Document) -> None:
             continue
         seen.add(row["group_id"])
         document.groups.append(row)
-    _close_aliases(payload.get("aliases") or [], document, seen)
+    _close_aliases(_aliases(payload.get("aliases")), document, seen)
     _count_alerts(_mappings(payload.get("alerts"), "alerts"), document, seen)
     _take_edges(_mappings(payload.get("propagations"), "propagations"), document, seen)
     _check_faults(_mappings(payload.get("fault"), "fault"), document, seen)
@@ -117,12 +121,14 @@ def read_v2(payload: Mapping[str, Any], document: Document) -> None:
     for position, entity in enumerate(_mappings(payload.get("entities"), "entities")):
         given = entity.get("metadata")
         metadata: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-        kind, name, namespace = _text(entity.get("kind")), _text(metadata.get("name")), _text(metadata.get("namespace"))
+        place = f"entities[{position}]"
+        kind = as_text(entity.get("kind"), f"{place}.kind")
+        name, namespace = (as_text(metadata.get(part), f"{place}.metadata.{part}") for part in ("name", "namespace"))
         if kind is None or name is None:
-            raise ValueError(f"entities[{position}] has no kind or no metadata.name")
+            raise ValueError(f"{place} has no kind or no metadata.name")
         group_id = "/".join(part for part in (namespace, kind, name) if part)
         if any(group["group_id"] == group_id for group in document.groups):
-            document.note("duplicate entity", "info", f"entities[{position}]", group_id, "it counts once")
+            document.note("duplicate entity", "info", place, group_id, "it counts once")
             continue
         document.groups.append(_row(document, group_id, kind, namespace, name=name, is_root_cause=True))
     if not document.groups:
@@ -149,36 +155,59 @@ def _row(document: Document, group_id: str, kind: str, namespace: str | None, **
 
 
 def _group(group: Mapping[str, Any], position: int, document: Document) -> dict[str, Any]:
-    group_id, kind = _text(group.get("id")), _text(group.get("kind"))
+    place = f"groups[{position}]"
+    texts = {part: as_text(group.get(part), f"{place}.{part}") for part in ("id", "kind", "namespace", "name")}
+    group_id, kind, namespace, name = texts.values()
     if group_id is None or kind is None:
-        raise ValueError(f"groups[{position}] has no {'id' if group_id is None else 'kind'}")
-    place, namespace, name = f"groups[{position}]", _text(group.get("namespace")), _text(group.get("name"))
+        raise ValueError(f"{place} has no {'id' if group_id is None else 'kind'}")
     if namespace is None and kind.casefold() not in ("namespace", "node"):
         document.note("no namespace", "info", f"{place}.namespace", group.get("namespace"), "any namespace matches")
     pattern = _pattern(group.get("filter"), place, document)
     if pattern is None and name is None:
         document.note("no name or filter", "error", place, group_id, "nothing can match it")
-    root = group.get("root_cause") is True
-    return _row(document, group_id, kind, namespace, name=name, pattern=pattern, is_root_cause=root)
+    root = group.get("root_cause")
+    if not isinstance(root, bool | None):
+        raise ValueError(f"{place}.root_cause is {short_repr(root)}, neither true nor false")
+    return _row(document, group_id, kind, namespace, name=name, pattern=pattern, is_root_cause=bool(root))
 
 
 def _pattern(given: Any, place: str, document: Document) -> str | None:
-    texts = [given] if isinstance(given, str) else list(given or [])
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"{place}.filter is not text")
+    texts = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(texts, list) or not all(isinstance(text, str) and is_unicode(text) for text in texts):
+        raise ValueError(f"{place}.filter is {short_repr(given)}, neither text nor a list of texts")
     if not texts:
         return None
     if len(texts) > 1:
-        document.note("several filters", "info", f"{place}.filter", texts, "any of them matches")
-    pattern = texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
-    if "\b" in pattern:
+        document.note("several filters", "info", f"{place}.filter", ", ".join(texts), "any of them matches")
+    return any_of([_plain_pattern(text, f"{place}.filter", document) for text in texts])
+
+
+def _plain_pattern(text: str, place: str, document: Document) -> str:
+    """A pattern as it was meant: with a word boundary for a backspace, without spaces around it."""
+    if "\b" in text:
         repair = r"a double-quoted \b became a backspace; read as a word boundary"
-        document.note("backspace", "warning", f"{place}.filter", pattern.replace("\b", "<backspace>"), repair)
-        pattern = pattern.replace("\b", r"\b")
-    return pattern
+        document.note("backspace", "warning", place, text.replace("\b", "<backspace>"), repair)
+        text = text.replace("\b", r"\b")
+    odd = sorted({character for character in text if ord(character) < 32 or ord(character) == 127})
+    if odd:
+        repair = "no name has one; write the pattern in single quotes"
+        document.note("control character", "warning", place, repr(text), repair)
+    if text != text.strip():
+        document.note("space around a pattern", "warning", place, repr(text), "read without it")
+    return text.strip()
 
 
-def _close_aliases(aliases: Any, document: Document, known: set[str]) -> None:
+def _aliases(given: Any) -> list[list[str]]:
+    lists = [] if given is None else given
+    if not isinstance(lists, list) or not all(isinstance(members, list) for members in lists):
+        raise ValueError(f"aliases is {short_repr(given)}, not a list of lists of group ids")
+    names = [[as_text(name, f"aliases[{i}]") for name in members] for i, members in enumerate(lists)]
+    if not all(name for members in names for name in members):
+        raise ValueError(f"aliases holds an empty group id in {short_repr(given)}")
+    return [[name for name in members if name] for members in names]
+
+
+def _close_aliases(aliases: list[list[str]], document: Document, known: set[str]) -> None:
     """Union of overlapping alias lists; the class is named by its first group in file order."""
     parent: dict[str, str] = {}
 
@@ -188,8 +217,7 @@ def _close_aliases(aliases: Any, document: Document, known: set[str]) -> None:
         return member
 
     listed: dict[str, int] = {}
-    for position, members in enumerate(aliases):
-        names = [str(member) for member in members] if isinstance(members, list) else [str(members)]
+    for position, names in enumerate(aliases):
         for name in names:
             if name not in known:
                 document.note("dangling alias", "warning", f"aliases[{position}]", name, "no such group; ignored")
@@ -207,7 +235,7 @@ def _close_aliases(aliases: Any, document: Document, known: set[str]) -> None:
 def _count_alerts(alerts: list[Mapping[str, Any]], document: Document, known: set[str]) -> None:
     by_id = {group["group_id"]: group for group in document.groups}
     for position, alert in enumerate(alerts):
-        group_id = _text(alert.get("group_id"))
+        group_id = as_text(alert.get("group_id"), f"alerts[{position}].group_id")
         if group_id is None:
             document.note("alert without group", "info", f"alerts[{position}]", alert.get("id"), "it marks no entity")
         elif group_id not in known:
@@ -221,8 +249,8 @@ def _count_alerts(alerts: list[Mapping[str, Any]], document: Document, known: se
 def _take_edges(propagations: list[Mapping[str, Any]], document: Document, known: set[str]) -> None:
     seen: set[tuple[str, str]] = set()
     for position, edge in enumerate(propagations):
-        source, target = _text(edge.get("source")), _text(edge.get("target"))
         place = f"propagations[{position}]"
+        source, target = (as_text(edge.get(end), f"{place}.{end}") for end in ("source", "target"))
         if source is None or target is None:
             document.note("edge without an end", "warning", place, dict(edge), "left out")
             continue
@@ -234,16 +262,16 @@ def _take_edges(propagations: list[Mapping[str, Any]], document: Document, known
         if (source, target) in seen:
             document.note("duplicate edge", "info", place, f"{source} → {target}", "kept")
         seen.add((source, target))
-        texts = {name: _text(edge.get(name)) or "" for name in ("condition", "effect")}
+        texts = {name: as_text(edge.get(name), f"{place}.{name}") or "" for name in ("condition", "effect")}
         document.edges.append({"incident_id": document.incident_id, "source": source, "target": target, **texts})
 
 
 def _check_faults(faults: list[Mapping[str, Any]], document: Document, known: set[str]) -> None:
     for position, fault in enumerate(faults):
         entity = fault.get("entity")
-        group_id = _text(entity.get("group_id")) if isinstance(entity, Mapping) else None
+        place = f"fault[{position}].entity.group_id"
+        group_id = as_text(entity.get("group_id"), place) if isinstance(entity, Mapping) else None
         if group_id is not None and group_id not in known:
-            place = f"fault[{position}].entity.group_id"
             document.note("dangling fault", "info", place, group_id, "no such group; faults are not scored")
 
 
@@ -255,9 +283,22 @@ def _mappings(value: Any, name: str) -> list[Mapping[str, Any]]:
     return value
 
 
-def _text(value: Any) -> str | None:
-    """A text of some length, or None: null, "" and a missing key are all missing."""
-    return str(value).strip() or None if value is not None else None
+def as_text(value: Any, place: str) -> str | None:
+    """A text of some length, or None: null, "" and a missing key are all missing; YAML makes numbers of some texts.
+
+    Raises
+    ------
+    ValueError
+        If it is a list or a mapping, which as text would match nothing and say nothing.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, str | int | float | datetime.date):
+        raise ValueError(f"{place} is {short_repr(value)}, not text")
+    text = str(value).strip()
+    if not is_unicode(text):
+        raise ValueError(f"{place} holds half of a surrogate pair")
+    return text or None
 
 
 def cause_sets(causes: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
