@@ -183,15 +183,17 @@ class Silent:
     def waiting(self, out: Path) -> None: ...
 
 
-def test_the_first_notebook_gives_all_its_tables_and_figures(tmp_path: Path) -> None:
+def test_the_first_notebook_gives_all_its_tables_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    out = tmp_path / "reports"
     every_report = catalog(PROJECT / "notebooks")
     first = every_report[0]
     data = PROJECT / "data"
     jobs = make_jobs([first], data=data, lock=PROJECT / "requirements.lock", given={}, texts={})
-    (result,) = run_reports(jobs, every_report, tmp_path, progress=Silent())
+    (result,) = run_reports(jobs, every_report, out, progress=Silent())
     assert (result.status, result.error) == ("ran", None)
 
-    folder = tmp_path / first.name
+    folder = out / first.name
     tables = {path.stem for path in (folder / "tables").glob("*.csv")}
     figures = {path.stem for path in (folder / "figures").glob("*.svg")}
     assert unmatched(tables, names(first.path, "show_table")) == []

@@ -48,7 +48,7 @@ def test_outside_a_project_the_checkout_of_the_package_stands_in(tmp_path: Path)
 
 def test_without_any_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "__file__", str(tmp_path / "site-packages" / "faultbook" / "paths.py"))
-    with pytest.raises(FaultbookError, match="no faultbook project at or above .*; run this inside a checkout"):
+    with pytest.raises(FaultbookError, match=r"no faultbook project at or above .*; run this inside a checkout"):
         project_folder(tmp_path)
 
 

@@ -45,7 +45,14 @@ def test_plain(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["\x1bP1;2qsixel\x1b\\x", "\x1b_application\x1b\\x", "\x1b^private\x1b\\x", "\x1bXstring\x1b\\x", "\x9b31mx", "\x9d0;t\x9cx"],
+    [
+        "\x1bP1;2qsixel\x1b\\x",
+        "\x1b_application\x1b\\x",
+        "\x1b^private\x1b\\x",
+        "\x1bXstring\x1b\\x",
+        "\x9b31mx",
+        "\x9d0;t\x9cx",
+    ],
 )
 def test_what_terminals_hide_goes_whole_or_stays_readable(text: str) -> None:
     """Device strings are rare; at least no control character of them is left."""

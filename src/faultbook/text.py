@@ -11,6 +11,11 @@ _ANSI = re.compile(r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)|\[[0-?]*[ -/]*[@-~]|[@
 _BIDI = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8; JSON, YAML and command lines can hold half of a surrogate pair."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def plain(value: object, *, most: int = 500) -> str:
     """Turn a value into plain text: terminal sequences, control and bidirectional characters removed, length capped.
 

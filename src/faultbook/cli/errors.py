@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from faultbook.errors import FaultbookError
+from faultbook.text import plain
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +23,7 @@ def one_line_errors(function: Function) -> Function:
         try:
             return function(*args, **kwargs)
         except FaultbookError as error:
-            click.echo(f"faultbook: {error}", err=True)
+            click.echo(f"faultbook: {plain(' '.join(str(error).split()), most=1000)}", err=True)
             sys.exit(2)
         except KeyboardInterrupt:
             click.echo("faultbook: interrupted; finished reports are kept, the others stay as they were", err=True)

@@ -16,20 +16,21 @@ from faultbook.cli.errors import one_line_errors
 from faultbook.errors import FaultbookError
 from faultbook.paths import data_folder, project_folder
 
-DIRECTORY = click.Path(file_okay=False, path_type=Path)
-FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
+# Whether it is there, and what it is, is checked below: in one line, as every other mistake.
+PATH = click.Path(path_type=Path)
+_LONGEST_LINE = 300  # characters of an error in the text; --json has all of it
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAMES]...")
-@click.option("--data", type=DIRECTORY, help="Folder to read instead of the project's data/.")
-@click.option("--out", type=DIRECTORY, help="Folder to write to instead of the project's reports/.")
+@click.option("--data", type=PATH, help="Folder to read instead of the project's data/.")
+@click.option("--out", type=PATH, help="Folder to write to instead of the project's reports/.")
 @click.option("-p", "--parameter", "assignments", multiple=True, metavar="NAME=VALUE", help="Set a parameter.")
-@click.option("--params", type=FILE, help="YAML file of parameters; -p wins over it.")
+@click.option("--params", type=PATH, help="YAML file of parameters; -p wins over it.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="Notebooks at a time.")
 @click.option("--force", is_flag=True, help="Run also what is unchanged.")
 @click.option("--limit", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds a notebook may take.")
-@click.option("--notebooks", type=DIRECTORY, help="Folder of notebooks instead of the project's notebooks/.")
+@click.option("--notebooks", type=PATH, help="Folder of notebooks instead of the project's notebooks/.")
 @click.option("--list", "listing", is_flag=True, help="List reports with their parameters; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @click.option("--quiet", is_flag=True, help="No progress; for schedulers.")
@@ -56,7 +57,7 @@ def report(
     from faultbook.reports import catalog, parameters, run
 
     project = project_folder(notebooks)
-    every = catalog.catalog(notebooks or project / "notebooks")
+    every = catalog.catalog((notebooks or project / "notebooks").resolve())
     chosen = catalog.select(every, names)
     if listing:
         _print_catalog(chosen, as_json)
@@ -103,9 +104,14 @@ def _print_catalog(reports: list[Any], as_json: bool) -> None:
 def _print_results(results: list[Any], out: Path) -> None:
     for result in results:
         seconds = f"{result.seconds:.1f} s" if result.status != "unchanged" else ""
-        where = result.error if result.status == "failed" else str(out / result.html)
+        where = _one_line(result.error) if result.status == "failed" else str(out / result.html)
         click.echo(f"{result.status:<10} {result.name:<28} {seconds:>8}  {where}")
     click.echo(f"index      {out / 'index.html'}")
+
+
+def _one_line(error: str) -> str:
+    line = " ".join(error.split())
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …"
 
 
 def _interrupt(*_: object) -> None:

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import re2
 
+from faultbook.text import is_unicode
+
 MOST_NAME = 512  # Kubernetes names have at most 253 characters
 MOST_PATTERN = 1_000
 # "frontend", "frontend\b", "frontend-.*", "frontend.*", "productpage-v1-*": a literal stem and how it may go on
@@ -58,11 +60,6 @@ class Pattern:
 def any_of(texts: list[str]) -> str:
     """One pattern text for several; `compile_pattern` reads each of them as it would alone."""
     return texts[0] if len(texts) == 1 else "|".join(f"(?:{text})" for text in texts)
-
-
-def is_unicode(text: str) -> bool:
-    """Whether a text can be written as UTF-8; JSON and YAML can both hold half of a surrogate pair, which cannot."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 @functools.lru_cache(maxsize=50_000)

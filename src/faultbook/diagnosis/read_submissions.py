@@ -13,10 +13,10 @@ import pandas as pd
 
 from faultbook.csvfile import located, read_text_table
 from faultbook.diagnosis.entities import parse_entity
-from faultbook.diagnosis.patterns import is_unicode
 from faultbook.errors import DataError, one_of, short_repr, unreadable
 from faultbook.problems import Problems
 from faultbook.tables import Runs, Submissions, typed
+from faultbook.text import is_unicode
 
 # Columns that hold an answer never reach what reads submissions (they would make a prediction out of the truth).
 ANSWER_FIELDS = (

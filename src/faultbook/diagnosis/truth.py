@@ -9,9 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from faultbook.diagnosis.patterns import any_of, is_unicode
+from faultbook.diagnosis.patterns import any_of
 from faultbook.errors import short_repr
 from faultbook.tables import Causes, Edges, typed
+from faultbook.text import is_unicode
 
 NOTE_COLUMNS = ["incident_id", "check", "severity", "place", "found", "repair"]
 INCIDENT_COLUMNS = ["incident_id", "source", "truth_sha256", "n_groups", "n_cause_sets"]

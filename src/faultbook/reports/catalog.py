@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from faultbook.errors import DataError, FaultbookError
+from faultbook.errors import DataError, FaultbookError, unreadable
 from faultbook.reports.parameters import Parameter, declared
+
+_NUMBERED = re.compile(r"[0-9]{1,6}_.+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ def catalog(folder: Path) -> list[Report]:
     DataError
         If there is none, or one is not a notebook or declares its parameters in a way that cannot be checked.
     """
-    paths = sorted(folder.glob("[0-9]*_*.ipynb"), key=lambda path: (int(path.stem.split("_")[0]), path.stem))
+    numbered = [path for path in folder.glob("*.ipynb") if _NUMBERED.fullmatch(path.stem)]
+    paths = sorted(numbered, key=lambda path: (int(path.stem.split("_")[0]), path.stem))
     if not paths:
         raise DataError("no notebooks named N_name.ipynb here", file=folder, mend="name the folder with --notebooks")
     return [_report(path) for path in paths]
@@ -64,9 +68,11 @@ def read_notebook(path: Path) -> nbformat.NotebookNode:
         If it is not a valid notebook.
     """
     try:
-        notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)
+        notebook: nbformat.NotebookNode = nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
         nbformat.validate(notebook)
-    except (ValueError, nbformat.ValidationError, AttributeError) as error:
+    except OSError as error:
+        raise unreadable(error, path) from None
+    except (ValueError, nbformat.ValidationError, AttributeError, TypeError, RecursionError) as error:
         raise DataError(f"not a notebook ({str(error).splitlines()[0]})", file=path) from None
     return notebook
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -64,8 +65,8 @@ class NotebookRun:
     def execute(self, parameters: Mapping[str, Any]) -> Outcome:
         """Run all cells with the given (checked) parameters. Never raises for what the notebook does."""
         begun = time.monotonic()
-        # An IPC address has at most 107 characters. In the building folder a killed run's leftovers are cleared away.
-        short = len(str(self._building.resolve())) < 70
+        # An IPC address has at most 107 bytes. In the building folder a killed run's leftovers are cleared away.
+        short = len(os.fsencode(self._building.resolve())) < 70
         runtime = Path(tempfile.mkdtemp(prefix=".k-", dir=self._building.resolve() if short else None))
         timer = threading.Timer(self._limit, self.stop, [f"ran longer than its limit of {self._limit:g} s"])
         timer.daemon = True
@@ -87,6 +88,8 @@ class NotebookRun:
 
     def _run(self, parameters: Mapping[str, Any], runtime: Path) -> str | None:
         papermill_engines.register(_ENGINE, _WatchedEngine)
+        # It doubts parameters that it cannot parse, but they are checked already; errors reach the outcome.
+        logging.getLogger("papermill").setLevel(logging.CRITICAL + 1)
         try:
             self.notebook = papermill.execute_notebook(
                 self.notebook,
@@ -132,7 +135,8 @@ class NotebookRun:
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
                 super().__init__(*args, transport="ipc", connection_file=str(runtime / "kernel.json"), **kwargs)
-                argv = [sys.executable, "-m", "faultbook.reports.kernel", "-f", "{connection_file}"]
+                # -P: a file beside a notebook must not stand in for a module of the kernel's
+                argv = [sys.executable, "-P", "-m", "faultbook.reports.kernel", "-f", "{connection_file}"]
                 self._kernel_spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
                 run._manager = self
 

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 
 from faultbook.reports.catalog import Report
-from faultbook.reports.layout import ERROR, FAILED, SUMMARY
+from faultbook.reports.layout import ERROR, FAILED, INDEX_IN_THE_MAKING, SUMMARY
 from faultbook.reports.manifest import read_manifest
 from faultbook.reports.page import TEMPLATES, stylesheet
 from faultbook.text import plain
@@ -34,7 +34,7 @@ def write_index(out: Path, reports: Sequence[Report], statuses: Mapping[str, str
     environment.filters["plain"] = plain
     rows = [_row(out, report, statuses.get(report.name)) for report in reports]
     page = environment.get_template("overview.html.j2").render(css=stylesheet(), rows=rows)
-    descriptor, name = tempfile.mkstemp(prefix=".index-", dir=out)
+    descriptor, name = tempfile.mkstemp(prefix=INDEX_IN_THE_MAKING, dir=out)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(page)
     Path(name).chmod(0o644)
@@ -43,7 +43,7 @@ def write_index(out: Path, reports: Sequence[Report], statuses: Mapping[str, str
 
 
 def _row(out: Path, report: Report, status: str | None) -> dict[str, Any]:
-    manifest, failure = read_manifest(out / report.name), _read(out / FAILED / report.name / ERROR)
+    manifest, failure = _finished(out / report.name), _read(out / FAILED / report.name / ERROR)
     left = "failed" if failure else "unchanged" if manifest else "absent"
     row = {"name": report.name, "title": report.title, "status": status or left, "made": "–", "seconds": "–"}
     if manifest:
@@ -56,6 +56,16 @@ def _row(out: Path, report: Report, status: str | None) -> dict[str, Any]:
         "summary": _read(out / report.name / SUMMARY) or {},
         "failure": failure and {**failure, "page": f"{FAILED}/{report.name}/{report.name}.html"},
     }
+
+
+def _finished(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a finished report; None if there is none, or one that this version did not write."""
+    manifest = read_manifest(folder)
+    if manifest is None or not all(isinstance(manifest.get(key), dict) for key in ("timing", "data", "parameters")):
+        return None
+    timing = manifest["timing"]
+    known = isinstance(timing.get("started"), str) and isinstance(timing.get("seconds"), int | float)
+    return manifest if known else None
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -14,29 +14,30 @@ from pathlib import Path
 from typing import Any
 
 from faultbook.paths import DATA_VARIABLE
-from faultbook.reports.layout import READ_LOG_VARIABLE
+from faultbook.reports.layout import READ_LOG_VARIABLE, escape_name
 
 
 def watch_reads(root: Path, log: Path) -> Callable[[str, tuple[Any, ...]], None]:
     """Make an audit hook that writes each file read and each folder listed below `root` to `log`, once.
 
-    A line is "read" or "list", a tab, and the path relative to `root`.
+    A line is "read" or "list", a tab, and the path relative to `root`, a backslash before each backslash and line
+    break in it. A link below `root` counts as what it is called there, wherever it leads.
     """
-    base = os.path.realpath(root)
+    bases = list(dict.fromkeys((str(root.absolute()), os.path.realpath(root))))
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     seen: set[str] = set()
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event not in ("open", "os.listdir", "os.scandir") or not arguments:
             return
-        path = arguments[0]
-        if not isinstance(path, (str, os.PathLike)) or (event == "open" and _writes(arguments)):
+        path = "." if arguments[0] is None and event != "open" else arguments[0]
+        if not isinstance(path, (str, bytes, os.PathLike)) or (event == "open" and _writes(arguments)):
             return
-        full = os.path.realpath(path)
-        if full != base and not full.startswith(base + os.sep):
+        name = _below(os.fsdecode(path), bases)
+        if name is None:
             return
         kind = "read" if event == "open" else "list"
-        line = f"{kind}\t{os.path.relpath(full, base)}\n"
+        line = f"{kind}\t{escape_name(name)}\n"
         if line not in seen:
             seen.add(line)
             os.write(descriptor, line.encode("utf-8", "surrogateescape"))
@@ -44,17 +45,26 @@ def watch_reads(root: Path, log: Path) -> Callable[[str, tuple[Any, ...]], None]
     return hook
 
 
+def _below(path: str, bases: list[str]) -> str | None:
+    """The path relative to the first base that holds it; as it is written, or else where its links lead."""
+    written = [] if ".." in Path(path).parts else [str(Path(path).absolute())]
+    for full in (*written, os.path.realpath(path)):
+        for base in bases:
+            if full == base or full.startswith(base + os.sep):
+                return os.path.relpath(full, base)
+    return None
+
+
 def _writes(arguments: tuple[Any, ...]) -> bool:
+    """Whether a file is opened for writing only, or made; what is opened for both is read, too."""
     mode, flags = arguments[1], arguments[2]
     if isinstance(mode, str):
-        return any(letter in mode for letter in "wax+")
-    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR))
+        return any(letter in mode for letter in "wax")
+    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_TRUNC | os.O_CREAT))
 
 
 def main() -> None:
     """Install the hook, then run the kernel."""
-    if sys.path[0] in ("", str(Path.cwd())):
-        del sys.path[0]  # a file beside a notebook must not stand in for a module of the kernel's
     if os.environ.get(READ_LOG_VARIABLE) and os.environ.get(DATA_VARIABLE):
         sys.addaudithook(watch_reads(Path(os.environ[DATA_VARIABLE]), Path(os.environ[READ_LOG_VARIABLE])))
     from ipykernel.kernelapp import launch_new_instance

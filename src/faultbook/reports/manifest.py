@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultbook.reports.layout import MANIFEST
+from faultbook.reports.layout import MANIFEST, unescape_name
 
 _VERSIONS = (
     "faultbook",
@@ -75,9 +75,10 @@ def source_digest() -> str:
 
 def data_digests(read_log: Path, data: Path) -> dict[str, dict[str, str | None]]:
     """Digests of the data files that were read, and of the listings of the folders that were listed."""
-    lines = read_log.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if read_log.exists() else []
+    text = read_log.read_bytes().decode("utf-8", "surrogateescape") if read_log.exists() else ""
+    entries = [line.partition("\t") for line in text.split("\n") if line]
     names = {
-        kind: sorted({line.split("\t", 1)[1] for line in lines if line.startswith(kind)}) for kind in ("read", "list")
+        kind: sorted({unescape_name(name) for what, _, name in entries if what == kind}) for kind in ("read", "list")
     }
     return {
         "data": {name: file_digest(data / name) for name in names["read"] if not (data / name).is_dir()},

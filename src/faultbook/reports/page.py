@@ -10,6 +10,7 @@ import base64
 import copy
 import functools
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,17 +65,22 @@ def render(notebook: nbformat.NotebookNode, title: str, failure: str = "") -> st
     for name, function in filters.items():
         exporter.register_filter(name, function)
     resources = {"report_title": title, "report_css": stylesheet(), "report_failure": failure}
-    html, _ = exporter.from_notebook_node(_without_widgets(notebook), resources=resources)
+    shown = _only_what_shows(notebook, exporter.default_config["NbConvertBase"]["display_data_priority"])
+    html, _ = exporter.from_notebook_node(shown, resources=resources)
     return str(html)
 
 
-def _without_widgets(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Say where a widget was: its state is not in the page, and nbconvert would drop it without a word."""
-    copied = copy.deepcopy(notebook)
+def _only_what_shows(notebook: nbformat.NotebookNode, shown: Iterable[str]) -> nbformat.NotebookNode:
+    """Say where a widget or another output was that a page cannot show; nbconvert would drop it without a word."""
+    copied, known = copy.deepcopy(notebook), set(shown) - {_WIDGET}
     for cell in copied.cells:
         for output in cell.get("outputs", []):
-            if _WIDGET in output.get("data", {}):
+            data = output.get("data", {})
+            if _WIDGET in data:
                 output.data = nbformat.from_dict({"text/plain": "(a widget; open the notebook to use it)"})
+            elif data and not known & set(data):
+                text = f"({', '.join(sorted(data))}; open the notebook to see it)"
+                output.data = nbformat.from_dict({"text/plain": text})
     return copied
 
 

@@ -7,16 +7,16 @@ import io
 import math
 import tokenize
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Optional, Union
+from typing import Any, Literal, Optional, Union, get_args, get_origin
 
-import yaml
 from nbformat import NotebookNode
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from faultbook.errors import DataError, ParameterError
-from faultbook.yamlfile import load_yaml
+from faultbook.text import is_unicode
+from faultbook.yamlfile import load_yaml, parse_yaml
 
 _PLAIN: dict[str, Any] = {
     "str": str,
@@ -28,6 +28,7 @@ _PLAIN: dict[str, Any] = {
     "None": None,
 }
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+_DEEPEST = 50  # levels of lists and mappings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +44,29 @@ class Parameter:
     def check(self, value: Any) -> Any:
         """Return the value if it is of the declared type (an int may stand for a float), else raise ParameterError."""
         _refuse_unwritable(self.name, value)
-        if self.annotation is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
         try:
+            if self.annotation is float and isinstance(value, int) and not isinstance(value, bool):
+                value = float(value)
             return TypeAdapter(self.annotation, config=_STRICT).validate_python(value)
-        except ValidationError:
+        except (ValidationError, OverflowError):
             raise self._mismatch(repr(value)) from None
 
     def parse(self, text: str) -> Any:
         """Read a value from the command line by the declared type: text stays text, everything else is YAML."""
-        if self.annotation is str:
+        if self.annotation is str or (get_origin(self.annotation) is Literal and text in get_args(self.annotation)):
             return self.check(text)
         try:
-            value = yaml.safe_load(text)
-        except (yaml.YAMLError, ValueError):
-            raise self._mismatch(f"'{text}'") from None
-        if isinstance(value, str) and self.annotation is float:
+            value = parse_yaml(text, self.name)
+        except DataError:
+            raise self._mismatch(repr(text)) from None
+        if isinstance(value, str) and _takes(self.annotation, float):
             value = _number(value)  # YAML 1.1 reads 1e5 as text
-        return self.check(text if _takes_text(self.annotation) and not isinstance(value, type(None)) else value)
+        elif _is_number(value) and _number(text, type(value)) != value:
+            raise self._mismatch(repr(text))  # and 010 as 8, 1:30 as 90
+        return self.check(text if _is_union_with_text(self.annotation) and value is not None else value)
 
     def _mismatch(self, found: str) -> ParameterError:
+        found = " ".join(found.split())
         shown = found if len(found) <= 80 else found[:77] + "..."
         return ParameterError(f"parameter '{self.name}' is {self.type}; found {shown}")
 
@@ -154,8 +158,9 @@ def _parameter(statement: ast.stmt, comments: Mapping[int, str], file: str | Pat
     try:
         annotation, default = _type(statement.annotation), ast.literal_eval(statement.value)
         help_text = comments.get(statement.end_lineno or line, "")
-        return Parameter(name, ast.unparse(statement.annotation), default, help_text, annotation)
-    except ValueError as error:
+        parameter = Parameter(name, ast.unparse(statement.annotation), default, help_text, annotation)
+        return replace(parameter, default=parameter.check(default))
+    except (ValueError, ParameterError) as error:
         problem = f"parameter '{name}' is not declared plainly ({error})"
         raise DataError(problem, file=file, row=f"{line} of the parameters cell", mend=mend) from None
 
@@ -182,30 +187,43 @@ def _type(node: ast.expr) -> Any:
     raise ValueError(f"the type '{ast.unparse(node)}' is not one of str, int, float, bool, None, list, dict, Literal")
 
 
-def _takes_text(annotation: Any) -> bool:
+def _takes(annotation: Any, kind: type) -> bool:
+    return annotation is kind or (get_origin(annotation) is Union and kind in get_args(annotation))
+
+
+def _is_union_with_text(annotation: Any) -> bool:
     """Whether text is one of several allowed types, so that 007 or yes must stay as typed."""
-    return getattr(annotation, "__origin__", None) is Union and str in annotation.__args__
+    return annotation is not str and _takes(annotation, str)
 
 
-def _number(text: str) -> Any:
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def _number(text: str, kind: type[int] | type[float] = float) -> Any:
     try:
-        return float(text)
+        return kind(text)
     except ValueError:
         return text
 
 
-def _refuse_unwritable(name: str, value: Any) -> None:
+def _refuse_unwritable(name: str, value: Any, depth: int = 0) -> None:
     """Refuse what a notebook cannot hold as plain JSON."""
+    if depth > _DEEPEST:
+        raise ParameterError(f"parameter '{name}' is nested more than {_DEEPEST} levels deep")
     if isinstance(value, float) and not math.isfinite(value):
         raise ParameterError(f"parameter '{name}' must be a finite number; found {value}")
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
                 raise ParameterError(f"parameter '{name}' has the key {key!r}; keys must be text")
-            _refuse_unwritable(name, item)
+            _refuse_unwritable(name, key, depth + 1)
+            _refuse_unwritable(name, item, depth + 1)
     elif isinstance(value, list):
         for item in value:
-            _refuse_unwritable(name, item)
+            _refuse_unwritable(name, item, depth + 1)
+    elif isinstance(value, str) and not is_unicode(value):
+        raise ParameterError(f"parameter '{name}' holds half of a surrogate pair; found {value!r}")
     elif not isinstance(value, (str, int, float, type(None))):
         kind = type(value).__name__
         raise ParameterError(f"parameter '{name}' cannot be a {kind} ({value}); write it as text in quotes")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +18,13 @@ from papermill.execute import ERROR_MARKER_TAG
 
 from faultbook.reports.catalog import Report
 from faultbook.reports.execute import Outcome
-from faultbook.reports.layout import BUILDING, ERROR, FAILED, READ_LOG
+from faultbook.reports.layout import BUILDING, ERROR, FAILED, INDEX_IN_THE_MAKING, READ_LOG
 from faultbook.reports.manifest import Inputs, data_digests, versions, write_manifest
 from faultbook.reports.page import render
 from faultbook.reports.swap import recover, swap_in
 
+# A path begins after a colour of the terminal, an address's "//", or what is no part of a name; so it ends, too.
+_BEFORE, _AFTER = r"(\x1b\[[0-9;]*m|(?<![\w.~/-])|(?<=://))", r"(?![\w-]|\.\w)"
 _READABLE = 0o755  # mkdtemp makes folders that only their owner can enter; a report is for others to read
 
 
@@ -42,6 +45,8 @@ def prepare(out: Path) -> None:
             recover(folder)
             for left in folder.glob(f"{BUILDING}*"):
                 shutil.rmtree(left, ignore_errors=True)
+    for unfinished in out.glob(f"{INDEX_IN_THE_MAKING}*"):
+        unfinished.unlink(missing_ok=True)
     out.mkdir(parents=True, exist_ok=True)
 
 
@@ -80,7 +85,7 @@ def keep_failure(building: Path, out: Path, made: Making, outcome: Outcome) -> P
     failure = {
         "name": name,
         "title": made.report.title,
-        "error": scrub(outcome.error or "", made.inputs),
+        "error": scrub(outcome.error or "", made.inputs, building),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(outcome.seconds, 3),
     }
@@ -92,22 +97,32 @@ def keep_failure(building: Path, out: Path, made: Making, outcome: Outcome) -> P
     return out / FAILED / name / f"{name}.html"
 
 
-def scrub(text: str, inputs: Inputs) -> str:
-    """Replace this machine's paths by what they stand for."""
+def scrub(text: str, inputs: Inputs, building: Path | None = None) -> str:
+    """Replace this machine's paths, and numbers that differ from run to run, by what they stand for."""
     places = [
-        (str(inputs.data), "<data>"),
-        (str(inputs.notebook.parent.parent), "<project>"),
-        (sys.prefix, "<python>"),
-        (sys.base_prefix, "<python>"),
-        (tempfile.gettempdir() + os.sep, "<temporary>/"),
-        (str(Path.home()) + os.sep, "~/"),
+        (building, "<report>"),
+        (inputs.data.absolute(), "<data>"),
+        (inputs.notebook.absolute().parent.parent, "<project>"),
+        (Path(__file__).resolve().parents[1], "<faultbook>"),
+        (Path(sys.prefix), "<python>"),
+        (Path(sys.base_prefix), "<python>"),
+        (Path(tempfile.gettempdir()), "<temporary>"),
+        (_home(), "~"),
     ]
-    for path, name in sorted(places, key=lambda place: -len(place[0])):
-        text = text.replace(path, name)
-    return text
+    spelled = [(str(path), name) for path, name in places if path is not None and path != Path(path.anchor)]
+    for path, name in sorted(spelled, key=lambda place: -len(place[0])):
+        text = re.sub(rf"{_BEFORE}{re.escape(path)}{_AFTER}", rf"\1{name}", text)
+    return re.sub(r"\bipykernel_\d+\b", "ipykernel", text)
 
 
-def clean(notebook: nbformat.NotebookNode, inputs: Inputs) -> nbformat.NotebookNode:
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without a home
+        return None
+
+
+def clean(notebook: nbformat.NotebookNode, inputs: Inputs, building: Path | None = None) -> nbformat.NotebookNode:
     """Take out of an executed notebook what differs from run to run or tells about this machine."""
     notebook.cells = [cell for cell in notebook.cells if ERROR_MARKER_TAG not in cell.metadata.get("tags", [])]
     notebook.metadata.pop("papermill", None)
@@ -119,23 +134,24 @@ def clean(notebook: nbformat.NotebookNode, inputs: Inputs) -> nbformat.NotebookN
             cell.id = "injected-parameters"
         elif not cell.get("id"):
             cell.id = f"cell-{index}"
-        cell.update(_scrubbed({"outputs": cell.get("outputs", [])}, inputs) if "outputs" in cell else {})
+        if "outputs" in cell:
+            cell.outputs = _scrubbed(cell.outputs, lambda text: scrub(text, inputs, building))
     return notebook
 
 
 def _write_notebook(building: Path, made: Making, outcome: Outcome) -> None:
-    notebook, name = clean(outcome.notebook, made.inputs), made.report.name
-    failure = scrub(outcome.error or "", made.inputs)
+    notebook, name = clean(outcome.notebook, made.inputs, building), made.report.name
+    failure = scrub(outcome.error or "", made.inputs, building)
     (building / f"{name}.ipynb").write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
     (building / f"{name}.html").write_text(render(notebook, made.report.title, failure), encoding="utf-8")
 
 
-def _scrubbed(value: Any, inputs: Inputs) -> Any:
+def _scrubbed(value: Any, scrub_text: Callable[[str], str]) -> Any:
     """Scrub every text in nested outputs; images stay as they are."""
     if isinstance(value, str):
-        return scrub(value, inputs)
+        return scrub_text(value)
     if isinstance(value, dict):
         return nbformat.from_dict(
-            {key: item if key.startswith("image/png") else _scrubbed(item, inputs) for key, item in value.items()}
+            {key: item if key.startswith("image/png") else _scrubbed(item, scrub_text) for key, item in value.items()}
         )
-    return [_scrubbed(item, inputs) for item in value] if isinstance(value, list) else value
+    return [_scrubbed(item, scrub_text) for item in value] if isinstance(value, list) else value

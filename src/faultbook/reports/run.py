@@ -18,7 +18,7 @@ from faultbook.paths import DATA_VARIABLE
 from faultbook.reports.catalog import Report, read_notebook
 from faultbook.reports.execute import NotebookRun, Outcome
 from faultbook.reports.index import write_index
-from faultbook.reports.layout import LOCK, OUTPUT_VARIABLE, READ_LOG, READ_LOG_VARIABLE
+from faultbook.reports.layout import FAILED, LOCK, OUTPUT_VARIABLE, READ_LOG, READ_LOG_VARIABLE
 from faultbook.reports.manifest import Inputs, unchanged
 from faultbook.reports.parameters import check_all
 from faultbook.reports.publish import Making, keep_failure, new_building, prepare, publish, scrub
@@ -94,10 +94,16 @@ def run_reports(
 
     Raises
     ------
+    FaultbookError
+        If the folder cannot be made.
     KeyboardInterrupt
         After the kernels were ended; reports not yet published stay as they were.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FaultbookError(f"{out} cannot be made a folder for reports ({error.strerror})") from None
+    out = out.resolve()
     with _held(out, progress):
         prepare(out)
         results = _run_all(jobs, out, workers, force=force, limit=limit, progress=progress)
@@ -162,14 +168,15 @@ def _run_all(
 
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         pending: list[Future[Result] | Result] = []
-        for job in jobs:
-            if not force and unchanged(out / job.report.name, job.inputs):
-                pending.append(_unchanged(job, progress))
-            else:
-                future = pool.submit(one, job)
-                future.add_done_callback(_telling(progress))
-                pending.append(future)
         try:
+            for job in jobs:
+                if not force and unchanged(out / job.report.name, job.inputs):
+                    shutil.rmtree(out / FAILED / job.report.name, ignore_errors=True)  # what failed is history
+                    pending.append(_unchanged(job, progress))
+                else:
+                    future = pool.submit(one, job)
+                    future.add_done_callback(_telling(progress))
+                    pending.append(future)
             return [item if isinstance(item, Result) else item.result() for item in pending]
         except BaseException:
             stopping.set()
@@ -182,13 +189,13 @@ def _run_all(
 
 def _result(made: Making, outcome: Outcome, building: Path, out: Path) -> Result:
     """Put the report, or what a failed one got to, in place; the verdict was reached before anything is rendered."""
-    error = outcome.error and scrub(outcome.error, made.inputs)
+    error = outcome.error and scrub(outcome.error, made.inputs, building)
     try:
         place = publish if error is None else keep_failure
         page: str | None = place(building, out, made, outcome).relative_to(out).as_posix()
     except Exception as problem:  # one report that cannot be written must not take the others with it
         page = None
-        unwritten = scrub(f"could not be written: {type(problem).__name__}: {problem}", made.inputs)
+        unwritten = scrub(f"could not be written: {type(problem).__name__}: {problem}", made.inputs, building)
         error = f"{error}; {unwritten}" if error else unwritten
     status: Literal["ran", "failed"] = "failed" if error else "ran"
     return Result(made.report.name, status, round(outcome.seconds, 3), page, error)

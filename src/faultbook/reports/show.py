@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import numbers
 import os
 import re
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def summarise(**values: str | int | float) -> None:
 def _saved(figure: Figure, kind: str) -> bytes:
     stream = io.BytesIO()
     # No date and no version: the same figure has the same bytes.
-    figure.savefig(stream, format=kind, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    figure.savefig(stream, format=kind, metadata=dict.fromkeys(("Date", "Creator") if kind == "svg" else ("Software",)))
     return stream.getvalue()
 
 
@@ -164,20 +165,28 @@ def _class(number: bool) -> str:
 
 
 def _cell(name: object, value: Any, specification: str | None, *, number: bool) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float) and value != value):  # NaN is not itself
+    if _missing(value):
         return f"<td{_class(number)}>–</td>"
     if name == "status":
         word = escaped(value)
         return f'<td class="status status-{word}">{word}</td>'
     if specification is not None and not isinstance(value, str):
         return f"<td{_class(number)}>{escaped(format(value, specification)).replace('-', '−')}</td>"
-    shown = f"{value:.6g}".replace("-", "−") if isinstance(value, float) else value
+    shown = value
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        whole = isinstance(value, numbers.Integral)
+        shown = (str(value) if whole else f"{float(value):.6g}").replace("-", "−")
     return f"<td{_class(number)}>{escaped(shown)}</td>"
+
+
+def _missing(value: Any) -> bool:
+    """None, NaN, NA and NaT."""
+    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
 def _is_numbers(column: pd.Series) -> bool:
     """Numbers, or printed numbers: they are set flush right."""
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return True
-    texts = [value for value in column if value not in ("", "—")]
+    texts = [value for value in column if not (_missing(value) or (isinstance(value, str) and value in ("", "—")))]
     return bool(texts) and all(isinstance(value, str) and _PRINTED.match(value) for value in texts)
