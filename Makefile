@@ -24,13 +24,13 @@ lint: $(READY)  ## style, types, and notebooks committed without outputs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/nbstripout --verify --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets" \
+	$(BIN)/nbstripout --verify --keep-id --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets" \
 		notebooks/*.ipynb
 
 format: $(READY)  ## apply the style and strip notebook outputs
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/nbstripout --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets" notebooks/*.ipynb
+	$(BIN)/nbstripout --keep-id --extra-keys "metadata.papermill cell.metadata.papermill metadata.widgets" notebooks/*.ipynb
 
 lab: $(READY)  ## open JupyterLab on 127.0.0.1 with a token
 	$(BIN)/faultbook lab

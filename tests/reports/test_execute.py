@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -168,6 +169,10 @@ def test_a_limit_that_is_over_before_the_kernel_is_up(execute: Callable[..., Out
     assert outcome.error == "ran longer than its limit of 0.01 s"
 
 
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
 @pytest.mark.parametrize("ending", ["", LOOP, "1 / 0", "import os\nos._exit(0)"], ids=["good", "stop", "raise", "dead"])
 def test_a_child_of_the_kernel_does_not_outlive_it(
     new_run: Callable[..., NotebookRun], building: Path, tmp_path: Path, ending: str
@@ -182,11 +187,15 @@ def test_a_child_of_the_kernel_does_not_outlive_it(
     run = new_run(
         make_notebook(child, ending), on_cell=lambda index, total: index == 3 and ending == LOOP and stopper.start()
     )
-    outcome = ended(run)
-    assert (outcome.error is None) == (ending == "")
-    assert_nothing_left(building)
-    pid = int(note.read_text())
-    eventually(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE, "the end")
+    try:
+        outcome = ended(run)
+        assert (outcome.error is None) == (ending == "")
+        assert_nothing_left(building)
+        pid = int(note.read_text())
+        eventually(lambda: is_gone(pid), "the end of the child")
+    finally:
+        if note.exists() and not is_gone(int(note.read_text())):
+            os.kill(int(note.read_text()), signal.SIGKILL)
 
 
 def test_asking_the_kernel_to_exit_is_a_failure_unless_every_cell_ran(execute: Callable[..., Outcome]) -> None:
