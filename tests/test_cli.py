@@ -258,3 +258,19 @@ def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith(f"faultbook: {tmp_path}: no CSV file of printed numbers here")
     assert len(done.stderr.splitlines()) == 1
+
+
+# ---- mistakes in the call --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nonsense",), "No such command 'nonsense'; see faultbook --help"),
+        (("report", "--jbs", "3"), "No such option '--jbs'"),
+        (("report", "--jobs", "0"), "0 is not in the range 1<=x<=64; see faultbook report --help"),
+        (("diagnosis", "score"), "Missing option '--truth'; see faultbook diagnosis score --help"),
+    ],
+)
+def test_a_mistaken_call_is_one_line(run: Callable[..., Result], arguments: tuple[str, ...], said: str) -> None:
+    assert said in refused(run(*arguments))

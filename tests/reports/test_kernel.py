@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from faultbook.reports.layout import escape_name, unescape_name
 from faultbook.reports.manifest import data_digests
 
 _PROGRAM = """
@@ -130,7 +133,19 @@ def test_a_data_file_behind_a_link_is_noted(data: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["with space.csv", "길.csv", "tab\t.csv", "{x}.csv", "-", "two\nlines.csv", "a\x85b", "\udcff"]
+    "name",
+    [
+        "with space.csv",
+        "길.csv",
+        "tab\t.csv",
+        "{x}.csv",
+        "-",
+        "two\nlines.csv",
+        "a\rb\r\nc",
+        "back\\slash\\n.csv",
+        "a\x85b\u2028c",
+        "\udcff",
+    ],
 )
 def test_odd_names_reach_the_manifest(data: Path, name: str) -> None:
     (data / name).write_text("odd")
@@ -141,6 +156,12 @@ def test_odd_names_reach_the_manifest(data: Path, name: str) -> None:
     assert list(digests["data"]) == [name]
     assert digests["data"][name] is not None
     assert digests["listings"] == {}
+
+
+@given(st.text(st.characters(exclude_characters="\0")))
+def test_any_name_is_one_line_of_the_log_and_comes_back(name: str) -> None:
+    assert "\n" not in escape_name(name)
+    assert unescape_name(escape_name(name)) == name
 
 
 def test_a_child_process_is_not_seen(data: Path) -> None:

@@ -65,6 +65,28 @@ def test_places_of_this_machine_are_named_for_what_they_are(inputs: Inputs) -> N
 
 
 @pytest.mark.parametrize(
+    "around",
+    [
+        "{}",
+        "{}.",
+        "{}, and",
+        "'{}'",
+        "({})",
+        "PATH={}:{}",
+        "file://{}",
+        "<b>{}</b>",
+        "\x1b[32m{}\x1b[39m",
+        "a\n{}\nb",
+        "a\\n{}\\nb",  # the repr of a text of several lines
+        "&#x27;{}&#x27;",
+    ],
+)
+def test_a_place_is_found_whatever_stands_around_it(inputs: Inputs, around: str) -> None:
+    place = f"{inputs.data}/a.csv"
+    assert scrub(around.replace("{}", place), inputs) == around.replace("{}", "<data>/a.csv")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

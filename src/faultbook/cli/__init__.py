@@ -1,5 +1,7 @@
 """The `faultbook` command. A user's mistake is one line on stderr and exit code 2."""
 
+from typing import Any
+
 import click
 
 from faultbook import __version__
@@ -9,7 +11,25 @@ from faultbook.cli.lab import lab
 from faultbook.cli.report import report
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _OneLine(click.Group):
+    """Commands whose mistaken options, too, are told in one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a wrong option or argument ends it with one line and exit code 2."""
+        try:
+            return super().invoke(ctx)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            path = error.ctx.command_path if error.ctx else ctx.command_path
+            message = " ".join(error.format_message().split()).removesuffix(".")
+            click.echo(f"faultbook: {message}; see {path} --help", err=True)
+            ctx.exit(2)
+
+
+@click.group(
+    "faultbook", cls=_OneLine, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, prog_name="faultbook")
 def main() -> None:
     """What does a failure score of an AI agent really say?"""
