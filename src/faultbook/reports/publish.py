@@ -23,8 +23,8 @@ from faultbook.reports.manifest import Inputs, data_digests, versions, write_man
 from faultbook.reports.page import render
 from faultbook.reports.swap import recover, swap_in
 
-# A path begins after a colour of the terminal, an address's "//", the "\\n" in the repr of a text, or what is no part of
-# a name; so it ends, too.
+# A path begins after a colour of the terminal, after "//" of an address, after a line break as a repr writes it,
+# or after what is no part of a name; and it ends where a name ends.
 _BEFORE, _AFTER = r"(\x1b\[[0-9;]*m|(?<![\w.~/-])|(?<=://)|(?<=\\[nrt]))", r"(?![\w-]|\.\w)"
 _READABLE = 0o755  # mkdtemp makes folders that only their owner can enter; a report is for others to read
 
