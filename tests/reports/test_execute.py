@@ -299,6 +299,17 @@ def test_a_kernelspec_of_the_user_does_not_stand_in_for_ours(
     assert printed(execute("print('ours')")) == "ours\n"
 
 
+def test_start_files_of_the_user_do_not_run_in_the_kernel(
+    execute: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a report depends on who made it, and no digest would tell."""
+    startup = tmp_path / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00-mine.py").write_text("mine = 'of the user'")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    assert printed(execute("print('mine' in globals())")) == "False\n"
+
+
 @pytest.mark.parametrize(
     "metadata",
     [

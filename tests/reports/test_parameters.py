@@ -156,8 +156,8 @@ def test_an_int_default_may_stand_for_a_float() -> None:
     assert check_all({}, [one("rate: float = 1")], "1_small") == {"rate": 1}
 
 
-def test_only_the_first_cell_tagged_parameters_counts() -> None:
-    """As for papermill: a later one would win over what was given."""
+def test_two_cells_tagged_parameters_are_refused() -> None:
+    """Values are put in after the first; the second would win over them, and the manifest would tell another value."""
     notebook = new_notebook(
         cells=[
             new_markdown_cell("# Title"),
@@ -165,7 +165,8 @@ def test_only_the_first_cell_tagged_parameters_counts() -> None:
             new_code_cell("n: int = 2", metadata={"tags": ["parameters"]}),
         ]
     )
-    assert [(p.name, p.default) for p in declared(notebook, "a.ipynb")] == [("n", 1)]
+    with pytest.raises(DataError, match=r"^a\.ipynb.*parameters"):
+        declared(notebook, "a.ipynb")
 
 
 # ---- values through the Python API ----------------------------------------------------------------------------------
@@ -652,11 +653,14 @@ def assert_arrives(name: str, value: Any) -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
-PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+
+
+def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4)
+
+
+PLAIN = LEAVES | _nested(LEAVES | _nested(LEAVES))
 
 
 @settings(deadline=None)

@@ -142,7 +142,9 @@ class NotebookRun:
 
             async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]  # async in the base class too
                 """Start in the notebook's folder with the run's environment."""
-                environment = {**os.environ, **run._environment}
+                # Start-up files of the user are no input that a manifest could name.
+                own = {"IPYTHONDIR": str(runtime / "ipython"), "PYTHONSTARTUP": ""}
+                environment = {**os.environ, **run._environment, **own}
                 with (runtime / KERNEL_LOG).open("ab") as log:  # its notices are not the user's
                     where = {"cwd": str(run._folder), "env": environment, "stdout": log, "stderr": log}
                     await super().start_kernel(**{**kwargs, **where})

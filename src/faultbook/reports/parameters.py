@@ -72,7 +72,7 @@ class Parameter:
 
 
 def declared(notebook: NotebookNode, file: str | Path) -> list[Parameter]:
-    """Read the parameters that a notebook declares in its first cell tagged `parameters`.
+    """Read the parameters that a notebook declares in its cell tagged `parameters`.
 
     Every statement there must be `name: type = literal`, with a comment that says what it is for. Types are str, int,
     float, bool, None, list[…], dict[str, …], Literal[…], and unions of them.
@@ -80,11 +80,13 @@ def declared(notebook: NotebookNode, file: str | Path) -> list[Parameter]:
     Raises
     ------
     DataError
-        If a statement in that cell is anything else.
+        If a statement in that cell is anything else, or there is a second such cell.
     """
     cells = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
     if not cells:
         return []
+    if len(cells) > 1:  # the second one would set its defaults after the given values
+        raise DataError(f"{len(cells)} cells are tagged 'parameters'", file=file, mend="tag one of them only")
     source = cells[0].source
     try:
         statements, comments = ast.parse(source).body, _comments(source)
