@@ -498,7 +498,7 @@ def _put(document: Any, path: tuple[Any, ...], value: object) -> Any:
     return made
 
 
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 
 
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
