@@ -23,7 +23,7 @@ from faultbook.errors import DataError, FaultbookError, ParameterError, one_of
     ],
 )
 def test_sentence_names_the_places_that_are_known(places: dict[str, object], sentence: str) -> None:
-    assert str(DataError("empty", **places)) == sentence  # type: ignore[arg-type]
+    assert str(DataError("empty", **places)) == sentence
 
 
 def test_sentence_is_one_line_whatever_the_problem_holds() -> None:

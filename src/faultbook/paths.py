@@ -11,14 +11,16 @@ DATA_VARIABLE = "FAULTBOOK_DATA"  # the data folder; set for a notebook by `faul
 
 
 def project_folder(start: Path | None = None) -> Path:
-    """Find the project: the nearest folder above `start` with `notebooks/` and `pyproject.toml`, else the checkout
-    that the package itself was installed from.
+    """Find the project's folder.
+
+    It is the nearest one at or above `start` that holds `notebooks/` and `pyproject.toml`, else the checkout that the
+    package itself was installed from.
 
     Raises
     ------
     FaultbookError
         If neither exists.
-    """  # noqa: D205  # the first sentence needs two lines
+    """
     start = (start or Path.cwd()).resolve()
     checkout = Path(__file__).resolve().parents[2]
     for folder in (start, *start.parents, checkout):

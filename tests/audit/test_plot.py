@@ -109,7 +109,7 @@ def test_contradictions_join_two_printed_numbers() -> None:
     "draw", [plot.plot_intervals, plot.plot_splits, plot.plot_solved_ranges, plot.plot_contradictions]
 )
 def test_nothing_to_draw_is_said(draw: object) -> None:
-    ax = draw(pd.DataFrame())  # type: ignore[operator]
+    ax = draw(pd.DataFrame())
     assert texts(ax) == ["no such numbers in this data"]
 
 

@@ -245,7 +245,7 @@ def test_an_error_does_not_write_out_what_aliases_multiply(tmp_path: Path, relat
 def test_relations_do_not_change(write_relations: Write) -> None:
     (relation,) = read_relations(write_relations({"id": "one", "kind": "sum", "total": "a", "parts": ["b"]}))
     with pytest.raises(ValueError, match="frozen"):
-        relation.total = "c"  # type: ignore[union-attr,misc]
+        relation.total = "c"
 
 
 # ---- relations against a table ----------------------------------------------------------------------------------

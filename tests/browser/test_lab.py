@@ -70,7 +70,7 @@ class Lab:
             headers["Authorization"] = f"token {token}"
         opener = urllib.request.build_opener(_Stay)
         try:
-            with opener.open(urllib.request.Request(self.address(path), headers=headers), timeout=30) as answer:  # noqa: S310
+            with opener.open(urllib.request.Request(self.address(path), headers=headers), timeout=30) as answer:
                 return answer.status, ""
         except urllib.error.HTTPError as error:
             with error:
@@ -188,10 +188,10 @@ def test_lab_opens_at_the_notebooks_and_runs_the_first(
 
 
 def test_two_interrupts_end_it(lab: Lab) -> None:
-    request = urllib.request.Request(  # noqa: S310
+    request = urllib.request.Request(
         lab.address("/api/kernels"), data=b"{}", headers={"Authorization": f"token {TOKEN}"}, method="POST"
     )
-    with urllib.request.urlopen(request, timeout=DEADLINE) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
         assert answer.status == 201
     _wait(lambda: len(lab.family()) > 1, "a kernel", lab.log)
     _end(lab)

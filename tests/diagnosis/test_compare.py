@@ -65,7 +65,7 @@ SCORES = st.lists(st.sampled_from([0.0, 1 / 3, 0.5, 1.0]), min_size=3, max_size=
 @given(SCORES, st.randoms(use_true_random=False))
 def test_the_order_of_models_only_changes_signs(first: list[float], random: np.random.Generator) -> None:
     second = list(first)
-    random.shuffle(second)  # type: ignore[arg-type]
+    random.shuffle(second)
     forth = pair({"a": [*first], "b": [*second]})
     back = pair({"b": [*second], "a": [*first]})
     assert (back["model_a"], back["model_b"]) == ("b", "a")
@@ -160,7 +160,7 @@ def test_holm_by_hand() -> None:
 
 def test_the_numbers_are_numbers() -> None:
     for values in (FOUR, {"a": [1, "-"], "b": ["-", 1]}, {"a": [1.0]}):
-        frame = compare(table(values), n_resamples=50, n_flips=100)  # type: ignore[arg-type]
+        frame = compare(table(values), n_resamples=50, n_flips=100)
         assert list(frame.columns) == COMPARISON_COLUMNS
         if len(frame):
             for name in ("difference_pp", "low_pp", "high_pp", "p", "p_holm"):

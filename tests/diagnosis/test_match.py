@@ -133,7 +133,7 @@ def test_letter_case_of_a_kind(meets: Meets, group: str, entity: str) -> None:
 )
 def test_letter_case_counts_in_equivalences_too(meets: Meets, group: str, entity: str, rest: dict[str, bool]) -> None:
     # "fold_kinds: letter case of kinds does not count"; switched off, it counts everywhere
-    assert not meets(f"n/{group}/=x", f"n/{entity}/x", Policy("exact", fold_kinds=False, **rest))  # type: ignore[arg-type]
+    assert not meets(f"n/{group}/=x", f"n/{entity}/x", Policy("exact", fold_kinds=False, **rest))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_kind_left_out_matches_any(meets: Meets) -> None:
 
 @pytest.mark.parametrize("matching", ["search", "fullmatch"])
 def test_other_matchings_are_for_comparison(meets: Meets, matching: str) -> None:
-    policy = Policy("own", matching=matching)  # type: ignore[arg-type]
+    policy = Policy("own", matching=matching)
     by_search = matching == "search"
     # key facts 8 and 9
     assert meets("n/Pod/ad-.*", "n/Pod/load-generator-6d5f7c9b8d-x2x7k", policy) is by_search

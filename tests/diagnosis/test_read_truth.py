@@ -291,7 +291,7 @@ def test_a_doubled_key_inside_json_lines_is_reported_too(write: Write) -> None:
 
 @pytest.mark.parametrize("namespace", ["", "namespace: null, ", "namespace: ~, ", "namespace: '', "])
 def test_a_namespace_that_is_null_or_missing(write: Write, namespace: str) -> None:
-    text = "groups:\n- {id: a, kind: Namespace, name: otel-demo, %sroot_cause: true}\n" % namespace  # noqa: UP031
+    text = f"groups:\n- {{id: a, kind: Namespace, name: otel-demo, {namespace}root_cause: true}}\n"
     truth = read_truth(write("x.yaml", text))
     assert truth.causes["namespace"].isna().all()
 

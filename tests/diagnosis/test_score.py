@@ -247,7 +247,7 @@ def test_repeated_false_positives(make_truth: MakeTruth, grade: Grade, counting:
     # reference 2.4: unknown for AA, so a stated choice. b and c are aliases; x and X/x are one; y is another
     truth = make_truth("a* | n/Pod/=a\nb | n/Service/=b\nc | n/Pod/=c", aliases=[["b", "c"]])
     names = ["n/Pod/a", "n/Service/b", "n/Pod/c", "n/Pod/x", "n/POD/x", "n/Pod/x", "n/Pod/y"]
-    policy = Policy("own", repeated_false_positives=counting)  # type: ignore[arg-type]
+    policy = Policy("own", repeated_false_positives=counting)
     (row,) = grade(truth, names, policy=policy)
     assert (row["tp"], row["fp"]) == (1, fp)
     assert row["score"] == pytest.approx(1 / (1 + fp))
@@ -357,7 +357,7 @@ def test_a_duplicate_never_raises_a_score_where_hits_count_once(
     # One object named twice must not stand for two causes, even where two root patterns are equal.
     doubled = [*names, data.draw(st.sampled_from(names))]
     for counting in ("once", "once_per_set", "every"):
-        policy = Policy("own", repeated_false_positives=counting)  # type: ignore[arg-type]
+        policy = Policy("own", repeated_false_positives=counting)
         before, after = grade(build(shape), names, doubled, policy=policy)
         assert after["score"] <= before["score"]
 
@@ -387,7 +387,7 @@ HOSTILE = ["(a+)+$", "(a|a)*b", "(a|aa)+$", "(.*a){20}$", "([a-z]+)*=", "(?=a)a"
 def test_hostile_patterns_score_as_misses(make_truth: MakeTruth, grade: Grade, pattern: str, matching: str) -> None:
     truth = make_truth(f"a* | n/Pod/{pattern}")
     names = ["n/Pod/" + "a" * 10_000 + "!", "n/Pod/" + "a" * 500 + "!", "n/Pod/" + "a" * 10_000, "n/Pod/zz"]
-    (row,) = grade(truth, names, policy=Policy("own", matching=matching))  # type: ignore[arg-type]
+    (row,) = grade(truth, names, policy=Policy("own", matching=matching))
     assert (row["score"], row["tp"], row["fp"], row["status"]) == (0, 0, 4, "scored")
 
 

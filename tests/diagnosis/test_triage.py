@@ -80,7 +80,7 @@ def test_no_findings() -> None:
     [
         (findings(("a", TABLE[0], "sure")), "'stage' must be one of 'found', 'suspected' or 'confirmed'; found 'sure'"),
         (findings(("a", "hunch", "found")), "'finding' must be one of 'alerting entity', .* found 'hunch'"),
-        (findings(("a", TABLE[0], None)), "'stage' must be one of"),  # type: ignore[arg-type]
+        (findings(("a", TABLE[0], None)), "'stage' must be one of"),
         (pd.DataFrame({"entity": ["a"], "Stage": ["found"]}), r"columns missing: finding, stage \(found entity, Stage"),
     ],
 )

@@ -113,7 +113,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_kill_at_any_moment(old: Project, start: Start, seed: int) -> None:
-    chance = random.Random(seed)  # noqa: S311  # moments, not secrets
+    chance = random.Random(seed)
     kept = tree(old.report())
     begun = time.monotonic()
     assert start("report", "--force").wait().code == 0
@@ -132,7 +132,7 @@ def test_a_kill_at_any_moment(old: Project, start: Start, seed: int) -> None:
 
 def test_kills_of_the_installed_command(old: Project) -> None:
     """As it is typed, from its first import on."""
-    chance = random.Random(3)  # noqa: S311  # moments, not secrets
+    chance = random.Random(3)
     command = [str(Path(sys.executable).parent / "faultbook"), "report", "--force", "--quiet"]
     begun = time.monotonic()
     subprocess.run(command, cwd=old.folder, check=True, stdout=subprocess.DEVNULL)

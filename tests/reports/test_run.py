@@ -252,10 +252,13 @@ def test_a_report_holds_all_its_files(twice: Any) -> None:
     assert sorted(path.name for path in project.out.iterdir()) == [LOCK, "1_small", "index.html"]
 
 
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def test_every_digest_is_right(twice: Any) -> None:
     project, _, _ = twice
     manifest = project.manifest()
-    digest = lambda path: hashlib.sha256(path.read_bytes()).hexdigest()  # noqa: E731  # two words
     assert manifest["data"] == {"a.csv": digest(project.data / "a.csv")}
     assert manifest["listings"] == {}
     assert manifest["notebook"] == {"name": "1_small.ipynb", "sha256": digest(project.notebooks / "1_small.ipynb")}
@@ -443,13 +446,14 @@ def test_relative_folders(project: Project, command: Command) -> None:
     assert "See example.org. Or not." in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_an_out_folder_that_may_not_be_written(project: Project, command: Command) -> None:
     project.add("1")
     project.out.mkdir()
     project.out.chmod(0o555)
+    if os.access(project.out, os.W_OK):
+        pytest.skip("whoever runs this may write anywhere")
     try:
-        assert "reports" in command("report").error
+        assert "reports cannot be written to" in command("report").error
     finally:
         project.out.chmod(0o755)
 

@@ -125,7 +125,7 @@ while True:
 
 @pytest.mark.parametrize("way", ["exchange", "two renames"])
 def test_a_kill_in_a_loop_of_swaps(tmp_path: Path, way: str) -> None:
-    chance = random.Random(way)  # noqa: S311  # moments, not secrets
+    chance = random.Random(way)
     for attempt in range(8):
         place = tmp_path / str(attempt)
         place.mkdir()

@@ -183,7 +183,7 @@ def test_seeds_repeat_and_differ() -> None:
     values, clusters = np.linspace(0, 1, 40) ** 2, np.arange(40)
     first = cluster_bootstrap(values, clusters, seed=1)
     assert first == cluster_bootstrap(values, clusters, seed=np.random.default_rng(1))
-    assert first == cluster_bootstrap(values, clusters, seed=np.int64(1))  # type: ignore[arg-type]
+    assert first == cluster_bootstrap(values, clusters, seed=np.int64(1))
     assert first != cluster_bootstrap(values, clusters, seed=2)
 
 
@@ -223,7 +223,7 @@ def test_results_are_frozen_and_become_one_row() -> None:
     assert list(result.summary_frame()) == columns
     assert len(result.summary_frame()) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.low = 0.0  # type: ignore[misc]
+        result.low = 0.0
 
 
 @pytest.mark.parametrize(

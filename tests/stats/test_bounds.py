@@ -105,7 +105,7 @@ def test_counts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="n is 0; give at least 1"):
         rescue_harm_counts(0, 0, 0)
     with pytest.raises(ValueError, match=r"successes_with is 0\.5"):
-        rescue_harm_counts(0, 0.5, 1)  # type: ignore[arg-type]
+        rescue_harm_counts(0, 0.5, 1)
 
 
 def attained(runs: int, low: Fraction, high: Fraction, partial: list[Fraction]) -> list[tuple[int, int]]:

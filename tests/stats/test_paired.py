@@ -253,4 +253,4 @@ def test_results_are_frozen_and_become_one_row() -> None:
     assert list(test.summary_frame()) == ["only_a", "only_b", "p", "mid_p", "test"]
     assert list(flip.summary_frame()) == ["statistic", "p", "n", "n_nonzero", "method", "n_draws"]
     with pytest.raises(dataclasses.FrozenInstanceError):
-        test.p = 0.0  # type: ignore[misc]
+        test.p = 0.0

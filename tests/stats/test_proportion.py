@@ -124,11 +124,11 @@ def test_results_are_frozen_and_become_one_row() -> None:
     assert list(result.summary_frame()) == ["k", "n", "estimate", "low", "high", "level", "method"]
     assert len(result.summary_frame()) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.k = 4  # type: ignore[misc]
+        result.k = 4
 
 
 def test_whole_floats_and_numpy_integers_are_counts() -> None:
-    assert wilson(np.int64(3), np.float64(10.0)) == wilson(3, 10)  # type: ignore[arg-type]
+    assert wilson(np.int64(3), np.float64(10.0)) == wilson(3, 10)
     assert isinstance(as_count("n", np.float64(10.0)), int)
     assert as_count("n", 10**18 + 1) == 10**18 + 1
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faultbook.csvfile import read_text_table
+from faultbook.csvfile import located, read_text_table
 from faultbook.errors import DataError, one_of
 from faultbook.printed import parse_printed, unit_scale
 from faultbook.tables import KINDS, QUALIFIERS, REPORTED_OPTIONAL, REPORTED_REQUIRED, Reported
@@ -61,11 +61,10 @@ def _read_file(file: Path, seen: dict[str, str]) -> pd.DataFrame:
             frame[name] = ""
     frame["document"] = frame["document"].where(frame["document"] != "", frame["source"])
     frame["id"] = frame["source"] + "/" + frame["table"] + "/" + frame["row"] + "/" + frame["column"]
-    cells: list[dict[str, str]] = frame.to_dict("records")  # type: ignore[assignment]  # all columns are text here
-    lines: list[int] = frame.index.tolist()
-    for row, cell in zip(lines, cells, strict=True):
+    cells = list(located(frame))
+    for row, cell in cells:
         _check_cell(cell, file, row, seen)
-    values = [_value(cell, file, row) for row, cell in zip(lines, cells, strict=True)]
+    values = [_value(cell, file, row) for row, cell in cells]
     denominators = [int(n) if n else pd.NA for n in frame["n"]]
     text = frame.drop(columns=["value", "n"]).astype("str")
     typed = text.assign(value=pd.array(values, dtype="float64"), n=pd.array(denominators, dtype="Int64"))

@@ -140,7 +140,7 @@ def printed_intervals(reported: pd.DataFrame, relations: Relations = None) -> pd
                 "harms": best["harms"],
                 "exact_low": step * best["low"],
                 "exact_high": step * best["high"],
-                "exact": bool(best["exact"] == True),  # noqa: E712  # NaN where nothing fits
+                "exact": bool(pd.notna(best["exact"]) and best["exact"]),  # NaN where nothing fits
                 "n_exact": int(found["exact"].sum()),
                 "reach_probability": best["reach_probability"],
             }

@@ -5,21 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 
 from faultbook.errors import FaultbookError
 from faultbook.text import plain
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
-def one_line_errors(function: Function) -> Function:
+def one_line_errors(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Turn a FaultbookError into one line and exit code 2, and an interrupt into exit code 130."""
 
     @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except FaultbookError as error:
@@ -29,4 +30,4 @@ def one_line_errors(function: Function) -> Function:
             click.echo("faultbook: interrupted; finished reports are kept, the others stay as they were", err=True)
             sys.exit(130)
 
-    return wrapped  # type: ignore[return-value]  # same signature
+    return wrapped

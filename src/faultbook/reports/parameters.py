@@ -9,7 +9,8 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Optional, Union, get_args, get_origin
+from types import GenericAlias
+from typing import Any, Literal, Union, get_args, get_origin
 
 from nbformat import NotebookNode
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -174,19 +175,23 @@ def _type(node: ast.expr) -> Any:
     if isinstance(node, ast.Name) and node.id in _PLAIN:
         return _PLAIN[node.id]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        return Union[_type(node.left), _type(node.right)]  # noqa: UP007  # built from values
+        return _union(_type(node.left), _type(node.right))
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         match node.value.id:
             case "Literal":
                 return Literal[tuple(ast.literal_eval(item) for item in inside)]
             case "Optional" if len(inside) == 1:
-                return Optional[_type(inside[0])]  # noqa: UP045  # built from values
+                return _union(_type(inside[0]), None)
             case "list" if len(inside) == 1:
-                return list[_type(inside[0])]  # type: ignore[misc]  # built from values
+                return GenericAlias(list, (_type(inside[0]),))
             case "dict" if len(inside) == 2:
-                return dict[_type(inside[0]), _type(inside[1])]  # type: ignore[misc]  # built from values
+                return GenericAlias(dict, (_type(inside[0]), _type(inside[1])))
     raise ValueError(f"the type '{ast.unparse(node)}' is not one of str, int, float, bool, None, list, dict, Literal")
+
+
+def _union(one: Any, other: Any) -> Any:
+    return Union[one, other]  # noqa: UP007  # `None | None` is none
 
 
 def _takes(annotation: Any, kind: type) -> bool:

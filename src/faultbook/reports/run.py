@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -95,7 +96,7 @@ def run_reports(
     Raises
     ------
     FaultbookError
-        If the folder cannot be made.
+        If the folder cannot be made or written to.
     KeyboardInterrupt
         After the kernels were ended; reports not yet published stay as they were.
     """
@@ -121,21 +122,21 @@ def as_json(results: Sequence[Result]) -> dict[str, Any]:
     return {"reports": [asdict(result) for result in results], "exit_code": verdict(results)}
 
 
-class _held:  # noqa: N801  # reads as a verb: with _held(out)
+@contextlib.contextmanager
+def _held(out: Path, progress: Progress) -> Iterator[None]:
     """Hold the lock of the reports folder; the system releases it when the process dies."""
-
-    def __init__(self, out: Path, progress: Progress) -> None:
-        self._lock, self._out, self._progress = FileLock(out / LOCK), out, progress
-
-    def __enter__(self) -> None:
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            self._progress.waiting(self._out)
-            self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    lock = FileLock(out / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.waiting(out)
+        lock.acquire()
+    except OSError as error:
+        raise FaultbookError(f"{out} cannot be written to ({error.strerror})") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _run_all(
