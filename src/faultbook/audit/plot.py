@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from faultbook.audit.cells import STATUSES
+from faultbook.figures import PALE, legend_above, rows_downwards, say_nothing, stacked_rows
 from faultbook.style import COLOURS
 
 STATUS_COLOURS = {
@@ -17,8 +18,9 @@ STATUS_COLOURS = {
     "ambiguous": COLOURS["orange"],
     "consistent": COLOURS["sky"],
     "recomputed": COLOURS["blue"],
-    "quoted": "#D0D4D9",
+    "quoted": PALE,
 }
+_NOTHING = "no such numbers in this data"
 _ORDER = ("recomputed", "consistent", "ambiguous", "inconsistent", "quoted")
 
 
@@ -33,32 +35,26 @@ def plot_status(counts: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(9, 1.2 + 0.62 * len(counts)))[1]
-    left = np.zeros(len(counts))
+    if counts.empty:
+        return say_nothing(ax, _NOTHING)
     total = counts[list(STATUSES)].sum(axis=1).to_numpy()
-    for status in _ORDER:
-        width = counts[status].to_numpy()
-        ax.barh(counts["document"], width, left=left, color=STATUS_COLOURS[status], height=0.68, label=status)
-        for row, (start, size) in enumerate(zip(left, width, strict=True)):
-            if size >= 0.028 * total.max():
-                dark = status in ("recomputed", "inconsistent")
-                ax.text(
-                    start + size / 2,
-                    row,
-                    str(size),
-                    ha="center",
-                    va="center",
-                    color="white" if dark else COLOURS["ink"],
-                )
-        left = left + width
+    stacked_rows(
+        ax,
+        counts[list(_ORDER)],
+        STATUS_COLOURS,
+        light_text=("recomputed", "inconsistent"),
+        smallest=0.028 * total.max(),
+        text=str,
+        height=0.68,
+    )
+    ax.set_yticks(range(len(counts)), counts["document"])
     for row, item in enumerate(counts.to_dict("records")):
         doubts = [f"{item[status]} {status}" for status in ("inconsistent", "ambiguous") if item[status]]
         ax.text(total[row] + 0.012 * total.max(), row, ", ".join(doubts), va="center", fontsize=9)
     ax.set_xlim(0, 1.3 * total.max())
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.set_xlabel("printed numbers")
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    ax.legend(ncols=5, loc="lower left", bbox_to_anchor=(0, 1.0), columnspacing=1.4, handlelength=1.2)
+    legend_above(ax, ncols=5, columnspacing=1.4, handlelength=1.2)
     return ax
 
 
@@ -74,7 +70,7 @@ def plot_intervals(intervals: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(9, 1.3 + 0.42 * len(intervals)))[1]
     if intervals.empty:
-        return _nothing(ax)
+        return say_nothing(ax, _NOTHING)
     for row, item in enumerate(intervals.to_dict("records")):
         off = abs(item["low"] - item["exact_low"]) > 0.006 or abs(item["high"] - item["exact_high"]) > 0.006
         colour = COLOURS["vermilion"] if off else COLOURS["blue"]
@@ -96,17 +92,15 @@ def plot_intervals(intervals: pd.DataFrame, ax: Axes | None = None) -> Axes:
         range(len(intervals)),
         [f"{label}, n = {n}" for label, n in zip(intervals["label"], intervals["n"], strict=True)],
     )
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.axvline(0, color=COLOURS["grey"], linewidth=1, zorder=0)
     ax.set_xlabel("change of the success rate with recovery (percentage points)")
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     handles = [
         Line2D([], [], color=COLOURS["blue"], linewidth=5, alpha=0.45, label="printed interval"),
         Line2D([], [], color=COLOURS["ink"], marker="|", linestyle="", markersize=12, mew=1.6, label="exact bounds"),
         Line2D([], [], color=COLOURS["vermilion"], linewidth=5, alpha=0.45, label="printed and exact differ"),
     ]
-    ax.legend(handles=handles, ncols=3, loc="lower left", bbox_to_anchor=(0, 1.0), columnspacing=1.6)
+    legend_above(ax, handles=handles, ncols=3, columnspacing=1.6)
     return ax
 
 
@@ -124,7 +118,7 @@ def plot_splits(splits: pd.DataFrame, level: float = 0.05, ax: Axes | None = Non
     """
     ax = ax or plt.subplots(figsize=(8, 3.4))[1]
     if splits.empty:
-        return _nothing(ax)
+        return say_nothing(ax, _NOTHING)
     labels = [f"{a} : {b}" for a, b in zip(splits["only_a"], splits["only_b"], strict=True)]
     detected = splits["p"] < level
     ax.bar(labels, splits["p"], color=np.where(detected, COLOURS["vermilion"], COLOURS["sky"]), width=0.62)
@@ -152,7 +146,7 @@ def plot_solved_ranges(ranges: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(9, 1.4 + 0.5 * len(ranges)))[1]
     if ranges.empty:
-        return _nothing(ax)
+        return say_nothing(ax, _NOTHING)
     for row, item in enumerate(ranges.to_dict("records")):
         for key, colour, shift in (("perfect", COLOURS["blue"], -0.16), ("above_zero", COLOURS["orange"], 0.16)):
             low, high = item[f"{key}_low"], item[f"{key}_high"]
@@ -162,16 +156,14 @@ def plot_solved_ranges(ranges: pd.DataFrame, ax: Axes | None = None) -> Axes:
         range(len(ranges)),
         [f"{row}: {text.rstrip(' %')} %" for row, text in zip(ranges["row"], ranges["printed"], strict=True)],
     )
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.set_xlim(0, ranges["runs"].max() * 1.14)
     ax.set_xlabel(f"runs, of {ranges['runs'].max()}")
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     handles = [
         Patch(color=COLOURS["blue"], label="runs that may be perfect"),
         Patch(color=COLOURS["orange"], label="runs that may score above 0"),
     ]
-    ax.legend(handles=handles, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0))
+    legend_above(ax, handles=handles, ncols=2)
     return ax
 
 
@@ -187,7 +179,7 @@ def plot_contradictions(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(9, 1.3 + 0.46 * len(pairs)))[1]
     if pairs.empty:
-        return _nothing(ax)
+        return say_nothing(ax, _NOTHING)
     change = 100 * (pairs["other_value"] / pairs["value"] - 1)
     for row, (item, percent) in enumerate(zip(pairs.to_dict("records"), change, strict=True)):
         ax.plot([0, percent], [row, row], color=COLOURS["grey"], linewidth=1.4, zorder=1)
@@ -204,7 +196,7 @@ def plot_contradictions(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
             fontsize=8.5,
         )
     ax.set_yticks(range(len(pairs)), [_short(cell) for cell in pairs["cell"]], fontsize=8.5)
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.margins(x=0.28)
     ax.axvline(0, color=COLOURS["grey"], linewidth=0.8, zorder=0)
     ax.set_xlabel("contradicting number relative to the first (%)")
@@ -212,16 +204,7 @@ def plot_contradictions(pairs: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Line2D([], [], color=COLOURS["blue"], marker="o", linestyle="", markersize=7, label="printed number"),
         Line2D([], [], color=COLOURS["vermilion"], marker="D", linestyle="", markersize=6.5, label="printed elsewhere"),
     ]
-    ax.legend(handles=handles, ncols=2, loc="lower left", bbox_to_anchor=(0, 1.0))
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    return ax
-
-
-def _nothing(ax: Axes) -> Axes:
-    """Say that there is nothing to draw, instead of drawing empty axes."""
-    ax.text(0.5, 0.5, "no such numbers in this data", ha="center", va="center", transform=ax.transAxes)
-    ax.set_axis_off()
+    legend_above(ax, handles=handles, ncols=2)
     return ax
 
 

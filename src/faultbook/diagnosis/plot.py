@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -11,13 +10,14 @@ from matplotlib.patches import Patch
 
 from faultbook.diagnosis.graph import Propagation
 from faultbook.diagnosis.truth import Truth
+from faultbook.figures import PALE, legend_above, rows_downwards, say_nothing, stacked_rows
 from faultbook.style import COLOURS
 
 ROLE_COLOURS = {
     "cause": COLOURS["vermilion"],
     "alerting": COLOURS["orange"],
     "path": COLOURS["sky"],
-    "listed": "#D0D4D9",
+    "listed": PALE,
 }
 
 
@@ -33,7 +33,7 @@ def plot_rule(illustration: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(7, 3.2))[1]
     if illustration.empty:
-        return _nothing(ax)
+        return say_nothing(ax)
     bars = ax.bar(illustration["submission"], illustration["score"], color=COLOURS["blue"], width=0.6)
     for bar, value in zip(bars, illustration["score"], strict=True):
         ax.text(bar.get_x() + bar.get_width() / 2, value + 0.02, f"{value:.2f}", ha="center")
@@ -56,31 +56,22 @@ def plot_losses(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(9, 1.4 + 0.55 * len(summary)))[1]
     if summary.empty:
-        return _nothing(ax)
-    parts = (("score", COLOURS["blue"]), ("over_diagnosis_loss", COLOURS["orange"]), ("omission_loss", "#D0D4D9"))
-    left = np.zeros(len(summary))
-    for name, colour in parts:
-        width = summary[name].astype("float64").fillna(0.0).to_numpy()
-        ax.barh(range(len(summary)), width, left=left, color=colour, height=0.62, label=name.replace("_", " "))
-        for row, (start, size) in enumerate(zip(left, width, strict=True)):
-            if size >= 0.06:
-                colour_of_text = "white" if name == "score" else COLOURS["ink"]
-                ax.text(
-                    start + size / 2, row, f"{size:.2f}", ha="center", va="center", color=colour_of_text, fontsize=9
-                )
-        left = left + width
+        return say_nothing(ax)
+    parts = {"score": COLOURS["blue"], "over_diagnosis_loss": COLOURS["orange"], "omission_loss": PALE}
+    widths = summary[list(parts)].astype("float64").fillna(0.0)
+    stacked_rows(ax, widths, parts, light_text=("score",), smallest=0.06, text="{:.2f}".format, height=0.62)
     _interval(ax, summary)
     several = summary["policy"].nunique() > 1
     labels = [f"{m} · {p}" if several else m for m, p in zip(summary["model"], summary["policy"], strict=True)]
     ax.set_yticks(range(len(summary)), labels)
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.set_xlim(0, 1.001)
     ax.set_xlabel("share of all runs' possible score")
-    ax.spines["left"].set_visible(False)
-    ax.tick_params(axis="y", length=0)
-    handles: list[Patch | Line2D] = [Patch(color=colour, label=name.replace("_", " ")) for name, colour in parts]
+    handles: list[Patch | Line2D] = [
+        Patch(color=colour, label=name.replace("_", " ")) for name, colour in parts.items()
+    ]
     handles.append(Line2D([], [], color=COLOURS["ink"], linewidth=2, label="interval of the score"))
-    ax.legend(handles=handles, ncols=4, loc="lower left", bbox_to_anchor=(0, 1.0), columnspacing=1.2)
+    legend_above(ax, handles=handles, ncols=4, columnspacing=1.2)
     return ax
 
 
@@ -104,7 +95,7 @@ def plot_incident(truth: Truth, incident_id: str, submitted: tuple[str, ...] = (
     tallest = max(map(len, layers), default=1)
     ax = ax or plt.subplots(figsize=(2.9 * max(len(layers), 2), 0.9 + 0.52 * tallest))[1]
     if part.causes.empty:
-        return _nothing(ax)
+        return say_nothing(ax)
     place = {
         name: (column, (tallest - len(layer)) / 2 + row)
         for column, layer in enumerate(layers)
@@ -114,9 +105,8 @@ def plot_incident(truth: Truth, incident_id: str, submitted: tuple[str, ...] = (
         tail, head = graph.set_of.get(source), graph.set_of.get(target)
         if tail is not None and head is not None and tail != head:
             arrow = {"arrowstyle": "-|>", "color": COLOURS["grey"], "shrinkA": 0, "shrinkB": 0, "linewidth": 1.1}
-            side = (
-                0.33 if place[head][0] > place[tail][0] else 0.0
-            )  # from the right side of one box to the left of the next
+            # from the right side of one box to the left of the next
+            side = 0.33 if place[head][0] > place[tail][0] else 0.0
             start, end = (place[tail][0] + side, place[tail][1]), (place[head][0] - side, place[head][1])
             ax.annotate("", end, start, arrowprops=arrow, zorder=0)
     for name, members in part.causes.groupby("cause_set", sort=False):
@@ -142,7 +132,7 @@ def plot_turns(launch: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     ax = ax or plt.subplots(figsize=(7, 3.8))[1]
     if launch.empty:
-        return _nothing(ax)
+        return say_nothing(ax)
     ax.plot(launch["turns"], 100 * launch["score"], "o", color=COLOURS["blue"], markersize=8)
     for row in launch.to_dict("records"):
         ax.annotate(
@@ -169,7 +159,7 @@ def plot_sensitivity(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
     models = list(dict.fromkeys(summary["model"])) if not summary.empty else []
     ax = ax or plt.subplots(figsize=(9, 1.5 + 0.55 * max(len(models), 1)))[1]
     if summary.empty:
-        return _nothing(ax)
+        return say_nothing(ax)
     policies, truths = (list(dict.fromkeys(summary[name])) for name in ("policy", "truth"))
     palette = [COLOURS[name] for name in ("blue", "vermilion", "green", "purple", "orange", "sky")]
     colours = {policy: palette[index % len(palette)] for index, policy in enumerate(policies)}
@@ -186,14 +176,13 @@ def plot_sensitivity(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
             clip_on=False,
         )
     ax.set_yticks(range(len(models)), models)
-    ax.invert_yaxis()
+    rows_downwards(ax)
     ax.set_xlim(0, 1)
     ax.set_xlabel("score")
     ax.grid(axis="x", color="#E5E8EB")
-    ax.spines["left"].set_visible(False)
     handles = [Line2D([], [], color=colours[p], marker="o", linestyle="", label=p) for p in policies]
     handles += [Line2D([], [], color=COLOURS["ink"], marker=marks[t], linestyle="", label=f"truth {t}") for t in truths]
-    ax.legend(handles=handles, ncols=min(len(handles), 6), loc="lower left", bbox_to_anchor=(0, 1.0), columnspacing=1.2)
+    legend_above(ax, handles=handles, ncols=min(len(handles), 6), columnspacing=1.2)
     return ax
 
 
@@ -201,7 +190,7 @@ def plot_review(summary: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """How many points each of the two final questions leaves open."""
     ax = ax or plt.subplots(figsize=(7, 2))[1]
     if summary.empty:
-        return _nothing(ax, "nothing left open")
+        return say_nothing(ax, "nothing left open")
     counts = summary["question"].value_counts()
     ax.barh(list(counts.index), counts.to_numpy(), color=COLOURS["orange"], height=0.5)
     ax.set_xlabel("points left open")
@@ -249,9 +238,3 @@ def _box(ax: Axes, at: tuple[float, float], members: pd.DataFrame, submitted: tu
         "alpha": 0.92,
     }
     ax.text(*at, text, ha="center", va="center", fontsize=7.5, bbox=frame)
-
-
-def _nothing(ax: Axes, text: str = "nothing to show in this data") -> Axes:
-    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes)
-    ax.set_axis_off()
-    return ax
