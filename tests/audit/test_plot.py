@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -12,14 +9,8 @@ from matplotlib.axes import Axes
 
 from faultbook.audit import plot
 from faultbook.audit.cells import STATUSES
-from faultbook.style import figure_style
 
-
-@pytest.fixture(autouse=True)
-def _figures() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), figure_style():
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("house_style")
 
 
 def texts(ax: Axes) -> list[str]:
@@ -121,3 +112,8 @@ def test_every_figure_draws_into_the_axes_it_is_given() -> None:
 def test_a_dollar_in_a_label_is_a_dollar() -> None:
     ax = plot.plot_intervals(pd.DataFrame([interval("x_{$HOME$} $$", 1, 1)]))
     ax.figure.canvas.draw()  # mathematics would raise here
+
+
+def test_an_audit_of_no_document_is_said() -> None:
+    ax = plot.plot_status(pd.DataFrame(columns=["document", *STATUSES]))
+    assert texts(ax) == ["no such numbers in this data"]

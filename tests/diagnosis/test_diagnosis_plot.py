@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -17,14 +15,8 @@ from faultbook.diagnosis.illustration import rule_illustration
 from faultbook.diagnosis.plot import ROLE_COLOURS
 from faultbook.diagnosis.summary import SUMMARY_COLUMNS
 from faultbook.diagnosis.truth import Document, assemble, read_v1
-from faultbook.style import figure_style
 
-
-@pytest.fixture(autouse=True)
-def _figures() -> Iterator[None]:
-    with mpl.rc_context({"backend": "agg"}), figure_style():
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("house_style")
 
 
 def texts(ax: Axes) -> list[str]:

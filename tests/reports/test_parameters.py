@@ -540,8 +540,8 @@ def test_a_bad_assignment_stops_everything(project: Project, command: Command, a
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("- count\n- 1\n", "p.yaml: holds list, not a mapping; write one 'name: value' a line"),
-        ("just text", "p.yaml: holds str, not a mapping"),
+        ("- count\n- 1\n", "p.yaml: holds ['count', 1], not a mapping; write one 'name: value' a line"),
+        ("just text", "p.yaml: holds 'just text', not a mapping"),
         ("count: 1\ncount: 2\n", "p.yaml, row 2: the key 'count' stands twice in one mapping"),
         ("nested: {a: [1.0], a: [2.0]}\n", "p.yaml, row 1: the key 'a' stands twice"),
         ("count: [1\n", "p.yaml, row 2: "),
@@ -693,3 +693,18 @@ def test_any_text_at_all_is_taken_or_refused(text: str) -> None:
         except ParameterError:
             continue
         injected({parameter.name: value})
+
+
+@pytest.mark.parametrize("default", ["open('x')", "[print()]", "{[]: 1}", "1 + x"])
+def test_a_default_that_is_no_literal_is_named_as_written(default: str) -> None:
+    with pytest.raises(DataError, match="is not a literal") as caught:
+        one(f"n: dict = {default}")
+    assert f"'{default}'" in str(caught.value)
+    assert "0x" not in str(caught.value)
+
+
+def test_an_empty_file_of_parameters_is_called_empty(tmp_path: Path) -> None:
+    file = tmp_path / "empty.yaml"
+    file.touch()
+    with pytest.raises(DataError, match="is empty; write one 'name: value' a line"):
+        read_parameters(file)

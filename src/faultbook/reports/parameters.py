@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from nbformat import NotebookNode
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from faultbook.errors import DataError, ParameterError
+from faultbook.errors import DataError, ParameterError, short_repr
 from faultbook.text import is_unicode
 from faultbook.yamlfile import load_yaml, parse_yaml
 
@@ -139,7 +139,9 @@ def read_parameters(path: str | Path) -> dict[str, Any]:
     values = load_yaml(path)
     if not isinstance(values, dict):
         raise DataError(
-            f"holds {type(values).__name__}, not a mapping", file=path, mend="write one 'name: value' a line"
+            "is empty" if values is None else f"holds {short_repr(values)}, not a mapping",
+            file=path,
+            mend="write one 'name: value' a line",
         )
     for name in values:
         if not (isinstance(name, str) and name.isidentifier()):
@@ -159,13 +161,20 @@ def _parameter(statement: ast.stmt, comments: Mapping[int, str], file: str | Pat
         raise DataError("not a parameter declaration", file=file, row=f"{line} of the parameters cell", mend=mend)
     name = statement.target.id
     try:
-        annotation, default = _type(statement.annotation), ast.literal_eval(statement.value)
+        annotation, default = _type(statement.annotation), _literal(statement.value)
         help_text = comments.get(statement.end_lineno or line, "")
         parameter = Parameter(name, ast.unparse(statement.annotation), default, help_text, annotation)
         return replace(parameter, default=parameter.check(default))
     except (ValueError, ParameterError) as error:
         problem = f"parameter '{name}' is not declared plainly ({error})"
         raise DataError(problem, file=file, row=f"{line} of the parameters cell", mend=mend) from None
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError):  # their messages name objects by their address
+        raise ValueError(f"'{ast.unparse(node)}' is not a literal") from None
 
 
 def _type(node: ast.expr) -> Any:
