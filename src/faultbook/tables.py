@@ -141,6 +141,125 @@ class Submissions(pa.DataFrameModel):
         unique = ["model", "incident_id", "repeat", "position"]  # noqa: RUF012  # pandera's form
 
 
+class Logs(pa.DataFrameModel):
+    """Logs of multi-agent runs, without their text. One row, one log."""
+
+    log_id: Series[str] = pa.Field(unique=True, description="split and number, as in 'manual/12'")
+    split: Series[str] = pa.Field(
+        description="'algorithm-generated', 'hand-crafted', 'manual', 'automatic', or another"
+    )
+    n_steps: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=1, description="missing where only labels are at hand")
+    question_id: Series[str] = pa.Field(nullable=True, description="SHA-256 of the question: logs of one are dependent")
+    source: Series[str] = pa.Field(description="the format it was read from")
+    release: Series[str] = pa.Field(nullable=True, description="which release of the format, where its keys tell")
+    content_sha256: Series[str] = pa.Field(nullable=True, description="of speakers and texts of all steps")
+
+    class Config:
+        """Columns in this order, nothing else."""
+
+        strict = True
+        ordered = True
+
+
+class Steps(pa.DataFrameModel):
+    """Who speaks at each step of a log."""
+
+    log_id: Series[str]
+    step: Series[int] = pa.Field(ge=0, description="0-based")
+    role: Series[str] = pa.Field(nullable=True, description="the speaker as the log writes it")
+    agent: Series[str] = pa.Field(
+        nullable=True, description="the speaker as labels name it: 'Orchestrator' for 'Orchestrator (thought)'"
+    )
+
+    class Config:
+        """Columns in this order, nothing else; a step stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["log_id", "step"]  # noqa: RUF012  # pandera's form
+
+
+class Annotations(pa.DataFrameModel):
+    """What annotators say of steps. A step that an annotator did not judge has no row."""
+
+    log_id: Series[str]
+    step: Series[int] = pa.Field(ge=0, description="0-based")
+    annotator: Series[str] = pa.Field(description="'label' where a data set has one label a log")
+    is_failure: Series[bool]
+    agent: Series[str] = pa.Field(nullable=True, description="the agent that is held responsible")
+    reason: Series[str] = pa.Field(nullable=True)
+    ideal_action: Series[str] = pa.Field(nullable=True)
+    category: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Columns in this order, nothing else; an annotator judges a step once."""
+
+        strict = True
+        ordered = True
+        unique = ["log_id", "step", "annotator"]  # noqa: RUF012  # pandera's form
+
+
+ATTEMPT_STATUSES = ("ok", "abstained", "unparsable", "truncated", "missing")
+
+
+class Attempts(pa.DataFrameModel):
+    """Samples that were drawn from a model for a log, whatever came of them."""
+
+    log_id: Series[str]
+    model: Series[str]
+    sample: Series[int] = pa.Field(ge=0)
+    status: Series[str] = pa.Field(isin=ATTEMPT_STATUSES)
+    ranked: Series[bool] = pa.Field(description="whether the list is in order of priority (a leaderboard's list is)")
+    n_unreadable: Series[int] = pa.Field(ge=0, description="listed items that name no step, and are left out")
+
+    class Config:
+        """Columns in this order, nothing else; a sample stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["log_id", "model", "sample"]  # noqa: RUF012  # pandera's form
+
+
+class Predictions(pa.DataFrameModel):
+    """Steps that the samples of models name as failures, in their order; a step out of range is kept, as wrong."""
+
+    log_id: Series[str]
+    model: Series[str]
+    sample: Series[int] = pa.Field(ge=0)
+    position: Series[int] = pa.Field(ge=0, description="0-based place in the list")
+    step: Series[int] = pa.Field(ge=0, description="0-based")
+    agent: Series[str] = pa.Field(nullable=True)
+    reason: Series[str] = pa.Field(nullable=True)
+    ideal_action: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Columns in this order, nothing else."""
+
+        strict = True
+        ordered = True
+        unique = ["log_id", "model", "sample", "position"]  # noqa: RUF012  # pandera's form
+
+
+REASONING_PARTS = ("failure_reason", "ideal_action", "overall")
+
+
+class Reasoning(pa.DataFrameModel):
+    """A judge's scores of a model's reasons, from 1 to 10; a score that was not given is missing."""
+
+    log_id: Series[str]
+    model: Series[str]
+    step: Series[int] = pa.Field(ge=0, description="0-based")
+    part: Series[str] = pa.Field(isin=REASONING_PARTS)
+    score: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=1, le=10)
+
+    class Config:
+        """Columns in this order, nothing else; a part of a step is scored once."""
+
+        strict = True
+        ordered = True
+        unique = ["log_id", "model", "step", "part"]  # noqa: RUF012  # pandera's form
+
+
 def typed(rows: list[Any], model: type[pa.DataFrameModel]) -> pd.DataFrame:
     """Make a table of the model from rows (dicts or tuples), with its column types even when there is no row."""
     columns = list(model.to_schema().columns)
