@@ -260,8 +260,8 @@ class Reasoning(pa.DataFrameModel):
         unique = ["log_id", "model", "step", "part"]  # noqa: RUF012  # pandera's form
 
 
-def typed(rows: list[Any], model: type[pa.DataFrameModel]) -> pd.DataFrame:
-    """Make a table of the model from rows (dicts or tuples), with its column types even when there is no row."""
+def typed(rows: list[Any] | pd.DataFrame, model: type[pa.DataFrameModel]) -> pd.DataFrame:
+    """Make a table of the model from rows (dicts, tuples or a frame), with its column types even without a row."""
     columns = list(model.to_schema().columns)
     frame = pd.DataFrame(rows, columns=columns)
     types = {name: str(column.dtype) for name, column in model.to_schema().columns.items()}

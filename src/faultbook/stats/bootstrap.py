@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import stats
 
 from faultbook.errors import one_of
 from faultbook.stats.proportion import as_count, check_level
@@ -18,6 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 _WEIGHTS = ("unit", "cluster")
 _CELLS = 2**20  # resampled counts held at a time: 8 MiB
+_MANY_CLUSTERS = 5_000  # different ones, from which on a normal interval does
 _ALIKE = 1e-12  # cluster means that differ by less, relative to their size, differ by rounding only
 
 
@@ -113,6 +115,59 @@ def cluster_bootstrap(
     low, high, reason = _percentile_interval(terms, level, n_resamples, rng)
     method = f"{name}; degenerate, no interval: {reason}" if reason else name
     return Estimate(estimate, low, high, level, len(numbers), len(terms), method, bool(reason))
+
+
+def cluster_ratio(
+    numerators: Iterable[Any],
+    denominators: Iterable[Any],
+    clusters: Iterable[Any],
+    *,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator,
+) -> Estimate:
+    """Estimate a ratio of two sums, such as a chance-adjusted mean, and its interval by resampling whole clusters.
+
+    Parameters
+    ----------
+    numerators, denominators : iterable of float, shape (n,)
+        Their sums are divided; every denominator must be positive.
+    clusters : iterable, shape (n,)
+        The cluster of each row.
+    level, n_resamples, seed
+        As in `cluster_bootstrap`.
+
+    Returns
+    -------
+    Estimate
+        As from `cluster_bootstrap`. Beyond 5,000 different clusters, where the bootstrap distribution is normal to
+        the digits that anybody prints, the interval is the normal one with the linearised variance of clusters, and
+        `method` says so: the cost of resampling grows with their number.
+
+    Raises
+    ------
+    ValueError
+        As `cluster_bootstrap`; or if a denominator is not positive.
+    """
+    level, n_resamples = check_level(level), as_count("n_resamples", n_resamples)
+    rng = as_generator(seed)
+    check_same_rows(numerators, denominators, ("numerators", "denominators"))
+    check_same_rows(numerators, clusters, ("numerators", "clusters"))
+    above, below = as_numbers(numerators, "numerators"), as_numbers(denominators, "denominators")
+    if len(above) != len(below) or (below <= 0).any() or n_resamples == 0:
+        raise ValueError("give as many denominators as numerators, all positive, and at least 1 resample")
+    codes = _codes(clusters, len(above))
+    terms = np.column_stack([_cluster_sums(above, codes), _cluster_sums(below, codes)])
+    terms = terms[np.lexsort((terms[:, 1], terms[:, 0]))]
+    estimate = float(terms[:, 0].sum() / terms[:, 1].sum())
+    if not _all_alike(terms) and len(np.unique(terms, axis=0)) > _MANY_CLUSTERS:
+        method = f"normal, linearised over {len(terms)} clusters"
+        reach = float(stats.norm.ppf((1 + level) / 2)) * _linearised_error(terms, estimate)
+        return Estimate(estimate, estimate - reach, estimate + reach, level, len(above), len(terms), method, False)
+    method = f"percentile bootstrap of {len(terms)} clusters, ratio of sums, {n_resamples} resamples"
+    low, high, reason = _percentile_interval(terms, level, n_resamples, rng)
+    method = f"{method}; degenerate, no interval: {reason}" if reason else method
+    return Estimate(estimate, low, high, level, len(above), len(terms), method, bool(reason))
 
 
 def as_generator(seed: int | np.random.Generator) -> np.random.Generator:
@@ -224,22 +279,38 @@ def _codes(clusters: Iterable[Any], n: int) -> npt.NDArray[np.intp]:
 
 def _terms(numbers: Floats, codes: npt.NDArray[np.intp], weight: Weight) -> Floats:
     """One row a cluster, (numerator, denominator): every estimand here is a sum of the first over one of the second."""
-    # Float sums depend on the order of their terms; sorting makes the result independent of the order of the input.
-    order = np.lexsort((numbers, codes))
-    sums = np.bincount(codes[order], weights=numbers[order])
+    sums = _cluster_sums(numbers, codes)
     sizes = np.bincount(codes).astype(np.float64)
     terms = np.column_stack([sums, sizes] if weight == "unit" else [sums / sizes, np.ones_like(sizes)])
     return terms[np.lexsort((terms[:, 1], terms[:, 0]))]
+
+
+def _cluster_sums(numbers: Floats, codes: npt.NDArray[np.intp]) -> Floats:
+    # Float sums depend on the order of their terms; sorting makes the result independent of the order of the input.
+    order = np.lexsort((numbers, codes))
+    sums: Floats = np.bincount(codes[order], weights=numbers[order]).astype(np.float64)
+    return sums
+
+
+def _linearised_error(terms: Floats, ratio: float) -> float:
+    """Standard error of a ratio of cluster sums."""
+    residuals = terms[:, 0] - ratio * terms[:, 1]
+    n = len(terms)
+    return float(np.sqrt(n / (n - 1) * np.square(residuals).sum()) / terms[:, 1].sum())
+
+
+def _all_alike(terms: Floats) -> bool:
+    means = terms[:, 0] / terms[:, 1]
+    return bool(np.ptp(means) <= _ALIKE * np.abs(means).max())
 
 
 def _percentile_interval(
     terms: Floats, level: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[float, float, str]:
     """Low, high and, if there is no interval, the reason why."""
-    means = terms[:, 0] / terms[:, 1]
     if len(terms) == 1:
         return np.nan, np.nan, "there is one cluster only"
-    if np.ptp(means) <= _ALIKE * np.abs(means).max():
+    if _all_alike(terms):
         return np.nan, np.nan, "all cluster means are equal"
     low, high = np.quantile(_resample(terms, n_resamples, rng), [(1 - level) / 2, (1 + level) / 2], method="linear")
     if low == high:
