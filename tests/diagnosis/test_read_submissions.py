@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from faultbook.diagnosis import SubmissionTables, Truth, read_submissions, score
-from faultbook.diagnosis.read_submissions import ANSWER_FIELDS, parse_reply
+from faultbook.diagnosis.read_submissions import ANSWER_FIELDS
 from faultbook.errors import DataError
 from faultbook.problems import PROBLEM_COLUMNS
+from faultbook.replies import parse_reply
 from faultbook.tables import Runs, Submissions
 
 Write = Callable[..., Path]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from faultbook.csvfile import located, read_text_table
 from faultbook.diagnosis.entities import parse_entity
 from faultbook.errors import DataError, one_of, short_repr, unreadable
 from faultbook.problems import Problems
+from faultbook.replies import Payload, parse_reply
 from faultbook.tables import Runs, Submissions, typed
 from faultbook.text import is_unicode
 
@@ -30,7 +30,6 @@ ANSWER_FIELDS = (
 )
 # incidents are called scenario-1, scenario_10 or 7; a model's name may hold "_" too
 _FILE_NAME = re.compile(r"(?P<model>.+?)_(?P<incident>[^_]*[A-Za-z][^_]*(?:_\d+)?|[^_]+)_(?P<repeat>\d{1,9})")
-_FENCE = re.compile(r"```(json|JSON)?[^\n`]*\n(.*?)\n[ \t]*```", re.DOTALL)
 _CAUSE_KEYS = ("contributing_factors", "root_causes", "entities")
 # What a run may say of itself; only a truth makes it ungradeable.
 _OWN_STATUSES = ("scored", "empty", "malformed", "timed_out", "missing")
@@ -127,7 +126,7 @@ class _Reader:
             self._take({**fields, "status": row.get("status") or None, _CAUSE_KEYS[0]: named}, file, first, {})
 
     def _run(self, text: str, file: Path, row: int | None, place: Mapping[str, Any]) -> None:
-        payload, repaired = parse_reply(text)
+        payload, repaired = parse_reply(text, _is_answer)
         if repaired:
             problem = "not strict JSON" if payload is not None else "not JSON that names causes"
             mend = "read after repair; check it" if payload is not None else "submit one JSON object"
@@ -203,45 +202,9 @@ class _Reader:
         return dict(zip(("model", "incident_id", "repeat"), parts, strict=False)) if len(parts) >= 2 else {}
 
 
-def parse_reply(text: str) -> tuple[Any, bool]:
-    """Parse a model's reply: strictly first; then what stands in a fence; then repaired. The flag says "not strict".
-
-    Returns
-    -------
-    (payload, repaired)
-        The payload is None if nothing could be read.
-    """
-    try:
-        return json.loads(text), False
-    except (ValueError, RecursionError):
-        pass
-    fences = _FENCE.findall(text)
-    blocks = [block for tag, block in sorted(fences, key=lambda fence: not fence[0])]
-    for block in blocks:
-        try:
-            return json.loads(block), True
-        except (ValueError, RecursionError):
-            continue
-    for block in blocks:
-        payload = _repair(block)
-        if payload is not None:
-            return payload, True
-    payload = _repair(text)
-    # a list in the middle of prose ("[flagd-config], I think") is not an answer
-    return (payload if isinstance(payload, dict) else None), True
-
-
-def _repair(text: str) -> dict[str, Any] | list[Any] | None:
-    """What broken JSON meant, if it is a submission."""
-    from json_repair import repair_json
-
-    try:
-        repaired = repair_json(text, return_objects=True)
-    except (RecursionError, ValueError):  # nested too deeply
-        return None
-    if isinstance(repaired, dict) and not any(name in repaired for name in _CAUSE_KEYS):
-        return None
-    return repaired if isinstance(repaired, (dict, list)) and repaired else None
+def _is_answer(payload: Payload) -> bool:
+    """Whether repaired JSON is a submission: a list, or an object that names causes."""
+    return isinstance(payload, list) or any(name in payload for name in _CAUSE_KEYS)
 
 
 def _read(file: Path) -> str:
