@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from faultbook import __version__
+from faultbook.cli.attribution import attribution
 from faultbook.cli.audit import audit
 from faultbook.cli.diagnosis import diagnosis
 from faultbook.cli.lab import lab
@@ -35,5 +36,5 @@ def main() -> None:
     """What does a failure score of an AI agent really say?"""
 
 
-for command in (report, audit, diagnosis, lab):
+for command in (report, audit, diagnosis, attribution, lab):
     main.add_command(command)

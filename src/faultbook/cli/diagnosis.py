@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faultbook.cli.errors import one_line_errors
+from faultbook.cli.records import records
 from faultbook.errors import FaultbookError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def score(truth: Path, submissions: Path, policy: str, as_json: bool, fail_under
     scores = dx.score(tables.submissions, tables.runs, known, chosen)
     summary = dx.summarize(scores, seed=seed)
     errors = dx.error_types(tables.submissions, tables.runs, known, chosen)
-    located = _records(_joined(problems, more))
+    located = records(_joined(problems, more))
     if as_json:
         click.echo(json.dumps(_result(chosen.name, scores, summary, errors, located), ensure_ascii=False))
     else:
@@ -69,7 +70,7 @@ def lint(truth: Path, against: Path | None, as_json: bool) -> None:
     other = dx.read_truth(against, strict=False)[0] if against else None
     found = dx.lint(known, other)
     if as_json:
-        click.echo(json.dumps({"hazards": _records(found), "problems": _records(problems)}, ensure_ascii=False))
+        click.echo(json.dumps({"hazards": records(found), "problems": records(problems)}, ensure_ascii=False))
         return
     for row in found.to_dict("records"):
         place = f"{row['found']} ({row['place']})"
@@ -99,7 +100,7 @@ def leaks(
     named = dx.read_submissions(submissions, strict=False)[0].submissions if submissions else None
     found = dx.leaks(named, known, evidence=evidence, transcripts=transcripts)
     if as_json:
-        click.echo(json.dumps({"leaks": _records(found)}, ensure_ascii=False))
+        click.echo(json.dumps({"leaks": records(found)}, ensure_ascii=False))
     else:
         for row in found.to_dict("records"):
             click.echo(f"{row['kind']}: {row['found']} ({row['place']}); {row['advice']}")
@@ -126,23 +127,14 @@ def _result(
         *("model", "score", "low", "high", "full_recall_rate", "precision_given_full_recall"),
         *("omission_loss", "over_diagnosis_loss", "n_incidents", "n_runs"),
     ]
-    runs = _records(scores[["model", "incident_id", "repeat", "status", "tp", "fp", "score"]])
+    runs = records(scores[["model", "incident_id", "repeat", "status", "tp", "fp", "score"]])
     by_run: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for error in _records(errors):
+    for error in records(errors):
         key = (error["model"], error["incident_id"], error["repeat"])
         by_run.setdefault(key, []).append({name: error[name] for name in ("error", "label", "entity", "cause_set")})
     for run in runs:
         run["errors"] = by_run.get((run["model"], run["incident_id"], run["repeat"]), [])
-    return {"policy": policy, "models": _records(summary[names]), "runs": runs, "problems": problems}
-
-
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values; missing is null."""
-    plain = frame.astype(object).where(frame.notna(), None)
-    return [
-        {str(name): value.item() if hasattr(value, "item") else value for name, value in row.items()}
-        for row in plain.to_dict("records")
-    ]
+    return {"policy": policy, "models": records(summary[names]), "runs": runs, "problems": problems}
 
 
 def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:

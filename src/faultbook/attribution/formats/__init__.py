@@ -1,0 +1,1 @@
+"""The formats in which logs, annotations and predictions are published, one module a family."""
