@@ -11,6 +11,8 @@ Payload = dict[str, Any] | list[Any]
 
 _FENCE = re.compile(r"```(json|JSON)?[^\n`]*\n(.*?)\n[ \t]*```", re.DOTALL)
 _OPEN, _CLOSE = "<think>", "</think>"
+_BRACKET = re.compile(r"[\[{]|[\]}]")
+_DEEPEST = 1_000  # repair gives up on deeper nesting too, but only after minutes
 
 
 def parse_reply(
@@ -84,8 +86,19 @@ def _repair(text: str, is_answer: Callable[[Payload], bool]) -> Payload | None:
     """What broken JSON meant, if it is an answer."""
     from json_repair import repair_json
 
+    if _depth(text) > _DEEPEST:
+        return None
     try:
         repaired = repair_json(text, return_objects=True)
     except (RecursionError, ValueError):  # nested too deeply
         return None
     return repaired if isinstance(repaired, (dict, list)) and repaired and is_answer(repaired) else None
+
+
+def _depth(text: str) -> int:
+    """How deeply the brackets of a text nest, those in its strings included."""
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(text):
+        depth = depth + 1 if bracket in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest

@@ -201,7 +201,7 @@ def test_labels_need_the_name_of_a_csv_file(tmp_path: Path, name: str) -> None:
     if name.endswith("/"):
         (tmp_path / "x-labels.csv").mkdir()
         name = "x-labels.csv"
-    with pytest.raises(FaultbookError, match="is no name for labels|already holds"):
+    with pytest.raises(FaultbookError, match=r"is no name for labels|already holds"):
         write_labels(tables, tmp_path / name)
 
 
@@ -228,7 +228,7 @@ def test_labels_that_are_there_are_not_overwritten(tmp_path: Path, name: str) ->
 def test_a_destination_that_is_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(FaultbookError, match="is a file; name a folder|cannot be written to"):
+        with pytest.raises(FaultbookError, match=r"is a file; name a folder|cannot be written to"):
             write_logs(read_logs(SHIPPED / "who-and-when-labels.csv"), folder)
 
 

@@ -193,7 +193,7 @@ def test_a_file_of_another_format_is_one_line(write: Write, found: str, wanted: 
 @pytest.mark.parametrize("strict", [True, False])
 def test_an_unknown_format_is_one_line(write: Write, strict: bool) -> None:
     file = write(*PLACES["csv"])
-    with pytest.raises(DataError, match="'format' must be one of 'auto', 'mp-bench-raw', .* found 'mast'"):
+    with pytest.raises(DataError, match=r"'format' must be one of 'auto', 'mp-bench-raw', .* found 'mast'"):
         read_logs(file, "mast", strict)
     with pytest.raises(DataError, match="'anomalies' must be one of 'flag', 'drop' or 'fail'; found 'keep'"):
         read_logs(file, strict=strict, anomalies="keep")  # type: ignore[call-overload]
@@ -203,7 +203,7 @@ def test_an_unknown_format_is_one_line(write: Write, strict: bool) -> None:
 def test_json_of_no_format_lists_what_was_looked_for(write: Write, value: Any) -> None:
     file = write("x.json", value)
     with pytest.raises(
-        DataError, match="no format that is known here; looked for mp-bench-predictions: .*trail: "
+        DataError, match=r"no format that is known here; looked for mp-bench-predictions: .*trail: "
     ) as caught:
         read_logs(file)
     assert caught.value.file == file
@@ -224,6 +224,18 @@ def test_nothing_there(tmp_path: Path, strict: bool) -> None:
 def test_a_file_of_no_known_kind(write: Write) -> None:
     with pytest.raises(DataError):
         read_logs(write("x.md", "text"))
+
+
+def test_several_paths_are_read_as_one(write: Write) -> None:
+    logs, result = write(*PLACES["mp-bench"]), write(*PLACES["mp-bench-predictions"])
+    tables = read_logs((logs.parent, result, str(logs)))
+    _check(tables)
+    assert tables.logs["log_id"].tolist() == ["manual/1"]
+    assert len(tables.annotations) == len(tables.predictions) == 1
+    with pytest.raises(DataError, match="no path is named"):
+        read_logs([])
+    with pytest.raises(DataError, match="no such file or folder"):
+        read_logs([logs, logs.with_name("gone.json")])
 
 
 def test_files_are_read_in_natural_order(write: Write) -> None:
@@ -296,7 +308,7 @@ def test_hostile_content_is_never_a_crash(write: Write, name: str, content: byte
         strict = read_logs(file)
     except DataError as error:
         assert error.file == file  # noqa: PT017
-        assert "\n" not in str(error)
+        assert "\n" not in str(error)  # noqa: PT017
     else:
         assert problems.empty
         pd.testing.assert_frame_equal(strict.annotations, tables.annotations)

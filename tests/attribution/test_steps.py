@@ -58,14 +58,14 @@ def test_no_step(value: object, found: str) -> None:
 
 
 def test_an_integer_that_python_refuses_to_write_out() -> None:
-    with pytest.raises(ValueError, match="^step is a number of 10 digits or more, beyond any log$"):
+    with pytest.raises(ValueError, match=r"^step is a number of 10 digits or more, beyond any log$"):
         parse_step(10**5_000)
 
 
 def test_the_first_step_is_the_base() -> None:
     assert parse_step(0) == 0
     assert parse_step("1", base=1) == 0
-    with pytest.raises(ValueError, match="^step is 0, but steps count from 1$"):
+    with pytest.raises(ValueError, match=r"^step is 0, but steps count from 1$"):
         parse_step(0, base=1)
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from faultbook.attribution.ndcg import Gain, Measure, Relevance, Ties
 from faultbook.attribution.tally import Reference, Samples, Scorer, attempted, counted, reference, samples_by_model
 from faultbook.errors import FaultbookError
 from faultbook.stats.bootstrap import cluster_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 HUMAN = "one annotator"
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from faultbook.attribution.draws import (
     Draw,
@@ -23,6 +22,9 @@ from faultbook.attribution.draws import (
 from faultbook.attribution.ndcg import Array, Gain, Measure, Relevance, Ties
 from faultbook.attribution.tally import Reference, Samples, Scorer, attempted, counted
 from faultbook.stats.bootstrap import as_generator, cluster_ratio
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DISAGREEMENT_COLUMNS = ["model_a", "model_b", "kind", "disagreement", "low", "high", "n_logs", "n_pairs"]
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
 from faultbook.attribution.ndcg import Array, Gain, Measure, Relevance, Ties, adjusted_for_chance
 from faultbook.attribution.tally import Reference, Samples, Scorer, attempted, reference
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.stats.proportion import wilson
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LENGTHS = (5, 10, 20, 40, 80)  # upper ends of the length groups; what is longer makes one more
 UNANSWERED = ("abstained", "truncated", "unparsable", "missing")

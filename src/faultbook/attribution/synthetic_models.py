@@ -37,10 +37,10 @@ class SyntheticModel:
 # A weak one, two of equal skill that look at different speakers, a strong one. Chosen, not fitted to anything: bias is
 # larger than noise, so that models differ more from one another than from themselves.
 MODELS = (
-    SyntheticModel("synthetic model A", 0.2, 0.9, 0.7, "", 0.0, (0.03, 0.05, 0.01, 0.01), 0.0),
-    SyntheticModel("synthetic model B", 0.9, 0.9, 0.5, "orchestrator", 1.0, (0.02, 0.01, 0.01, 0.0), 0.3),
-    SyntheticModel("synthetic model C", 0.9, 0.9, 0.5, "others", 1.0, (0.03, 0.01, 0.03, 0.0), 0.3),
-    SyntheticModel("synthetic model D", 1.8, 0.7, 0.4, "", 0.0, (0.01, 0.0, 0.01, 0.01), 0.5),
+    SyntheticModel("synthetic A", 0.2, 0.9, 0.7, "", 0.0, (0.03, 0.05, 0.01, 0.01), 0.0),
+    SyntheticModel("synthetic B", 0.9, 0.9, 0.5, "orchestrator", 1.0, (0.02, 0.01, 0.01, 0.0), 0.3),
+    SyntheticModel("synthetic C", 0.9, 0.9, 0.5, "others", 1.0, (0.03, 0.01, 0.03, 0.0), 0.3),
+    SyntheticModel("synthetic D", 1.8, 0.7, 0.4, "", 0.0, (0.01, 0.0, 0.01, 0.01), 0.5),
 )
 ORCHESTRATORS = ("Orchestrator", "Planner")
 _STATUSES = ("abstained", "unparsable", "truncated", "missing", "ok")

@@ -128,9 +128,9 @@ def agreement(
         click.echo(json.dumps({name: records(part) for name, part in parts.items()}, ensure_ascii=False))
         return
     for row in records(found.pooled):
-        value = "undefined" if row["value"] is None else f"{row['value']:.3f}{_interval(row)}"
-        note = f"; {row['note']}" if row["note"] else ""
-        click.echo(f"{row['statistic']}{' of ' + row['pair'] if row['pair'] else ''}: {value}{note}")
+        value = [] if row["value"] is None else [f"{row['value']:.3f}{_interval(row)}"]
+        said = "; ".join([*value, *([row["note"]] if row["note"] else [])])
+        click.echo(f"{row['statistic']}{' of ' + row['pair'] if row['pair'] else ''}: {said}")
     for row in records(consensus.shares):
         click.echo(f"flagged by {row['flagged_by']}: {100 * row['share']:.1f} % of {row['n_steps']} flagged steps")
     _print_problems(problems)

@@ -56,7 +56,7 @@ def test_a_file_whose_histories_are_all_empty_is_refused(write_parquet: Write, h
     # with pandas and fastparquet, `history` is silently None in all rows
     typed = _row()["history"][:0]
     file = write_parquet(f"{name}.parquet", [_row(history=typed if history == [] else None) for _ in range(3)])
-    with pytest.raises(DataError, match="all 3 histories are empty.*write it with pyarrow") as caught:
+    with pytest.raises(DataError, match=r"all 3 histories are empty.*write it with pyarrow") as caught:
         read_logs(file)
     assert (caught.value.file, caught.value.column) == (file, "history")
     tables, problems = read_logs(file, strict=False)

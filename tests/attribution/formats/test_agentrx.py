@@ -97,7 +97,7 @@ def test_a_step_number_that_is_none_is_located(write: Write, number: object) -> 
 @pytest.mark.parametrize("root_cause", [{"failure_id": 9}, {}, "x", 5, [1], {"failure_id": None}])
 def test_a_root_cause_that_is_no_failure_is_located(write: Write, root_cause: object) -> None:
     file = write("m.json", {**RECORD, "root_cause": root_cause})
-    with pytest.raises(DataError, match="the root cause .* is none of the failures"):
+    with pytest.raises(DataError, match=r"the root cause .* is none of the failures"):
         read_logs(file)
     tables, problems = read_logs(file, strict=False)
     assert tables.annotations["annotator"].unique().tolist() == ["expert"]

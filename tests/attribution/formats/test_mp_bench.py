@@ -97,7 +97,7 @@ def test_the_longest_end_of_the_address_that_exists_counts(write: Write, tmp_pat
 def test_a_source_that_is_not_there_is_located(write: Write, tmp_path: Path) -> None:
     file = write("1/automatic/7.json", RAW)
     (tmp_path / "copy").mkdir()
-    with pytest.raises(DataError, match="no file of log_source .* is below") as caught:
+    with pytest.raises(DataError, match=r"no file of log_source .* is below") as caught:
         read_logs(file, sources=tmp_path / "copy")
     assert (caught.value.file, caught.value.column) == (file, "log_source")
     tables, problems = read_logs(file, strict=False, sources=tmp_path / "copy")
@@ -165,7 +165,7 @@ def test_a_flag_that_is_neither_0_nor_1_is_located(write: Write, rows: Rows, fla
     items = [{"step": "1", "fail_annotation": flag}, {"step": "3", "fail_annotation": 1}]
     file = write("1/manual/1.json", {"log_source": "log.json", "annotation": items})
     sources = write("../copy/log.json", LOG).parent
-    with pytest.raises(DataError, match="fail_annotation is .*, not '0' or '1'") as caught:
+    with pytest.raises(DataError, match=r"fail_annotation is .*, not '0' or '1'") as caught:
         read_logs(file, sources=sources)
     assert caught.value.column == "annotation[0].fail_annotation"
     tables, problems = read_logs(file, strict=False, sources=sources)
@@ -241,7 +241,7 @@ def test_a_step_whose_number_is_not_its_place_is_located(write: Write, rows: Row
 def test_two_annotators_must_have_read_the_same_log(write: Write) -> None:
     write("1/manual/1.json", _normalised("0", "1"))
     file = write("2/manual/1.json", _normalised("0", "1", "0"))
-    with pytest.raises(DataError, match="log 'manual/1' has other steps here than in .*1.json") as caught:
+    with pytest.raises(DataError, match=r"log 'manual/1' has other steps here than in .*1.json") as caught:
         read_logs(file.parents[2])
     assert caught.value.file == file
 
@@ -249,7 +249,7 @@ def test_two_annotators_must_have_read_the_same_log(write: Write) -> None:
 def test_one_annotator_judges_a_log_once(write: Write, rows: Rows) -> None:
     write("a/1/manual/1.json", _normalised("0", "1"))
     file = write("b/1/manual/1.json", _normalised("1", "0"))
-    with pytest.raises(DataError, match="annotator '1' judges log 'manual/1' here and in .*1.json") as caught:
+    with pytest.raises(DataError, match=r"annotator '1' judges log 'manual/1' here and in .*1.json") as caught:
         read_logs(file.parents[3])
     assert caught.value.file == file
     tables, problems = read_logs(file.parents[3], strict=False)

@@ -247,7 +247,7 @@ def test_a_fault_names_its_line(write: Write, name: str, text: str, row: int, co
 def test_a_log_that_is_not_on_the_list_is_located_and_kept(write: Write, rows: Rows) -> None:
     write("logs.csv", LOGS)
     file = write("annotations.csv", ANNOTATIONS.replace("manual/2", "manual/02"))
-    with pytest.raises(DataError, match="log 'manual/02' is not in logs.csv") as caught:
+    with pytest.raises(DataError, match=r"log 'manual/02' is not in logs.csv") as caught:
         read_logs(file.parent)
     assert (caught.value.file, caught.value.row) == (file, 6)
     tables, problems = read_logs(file.parent, strict=False)
@@ -323,7 +323,7 @@ def test_a_sample_in_two_files_is_refused_or_the_first_is_kept(write: Write, row
     header = "log_id,model,sample,step\n"
     write("a.csv", f"{header}x,m,0,1\nx,m,0,2\n")
     file = write("b.csv", f"{header}x,m,1,1\nx,m,0,5\nx,m,0,6\n")
-    with pytest.raises(DataError, match="sample 0 of 'm' for log 'x' stands here and in .*a.csv") as caught:
+    with pytest.raises(DataError, match=r"sample 0 of 'm' for log 'x' stands here and in .*a.csv") as caught:
         read_logs(file.parent)
     assert (caught.value.file, caught.value.row) == (file, 3)
     tables, problems = read_logs(file.parent, strict=False)
@@ -340,7 +340,7 @@ def test_an_annotator_in_two_files_is_refused_or_the_first_is_kept(write: Write,
     header = "log_id,step,annotator,is_failure\n"
     write("a.csv", f"{header}x,1,ann,1\n")
     file = write("b.csv", f"{header}x,0,bob,1\nx,0,ann,1\nx,2,ann,1\n")
-    with pytest.raises(DataError, match="annotator 'ann' judges log 'x' here and in .*a.csv, row 2"):
+    with pytest.raises(DataError, match=r"annotator 'ann' judges log 'x' here and in .*a.csv, row 2"):
         read_logs(file.parent)
     tables, problems = read_logs(file.parent, strict=False)
     assert rows(tables.annotations, "annotator", "step") == [("ann", 1), ("bob", 0)]

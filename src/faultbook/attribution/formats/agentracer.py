@@ -13,6 +13,7 @@ from typing import Any
 from faultbook.attribution.formats import who_and_when
 from faultbook.attribution.formats.collect import Collector
 from faultbook.attribution.formats.parquet import check_histories, rows_of
+from faultbook.attribution.formats.values import split_name
 from faultbook.attribution.steps import parse_step
 
 NAME = "agentracer"
@@ -28,7 +29,7 @@ def format_of(columns: Iterable[str], file: Path) -> str | None:
     there = set(columns)
     if not there.issuperset(("history", "mistake_step")):
         return None
-    named = file.stem.casefold().replace("_", "-") in who_and_when.SUBSETS
+    named = split_name(file.stem) in who_and_when.SUBSETS
     return who_and_when.NAME if named or there.intersection(_OF_WHO_AND_WHEN) else NAME
 
 
@@ -41,8 +42,7 @@ def read(file: Path, source: str, collector: Collector) -> None:
         If the file cannot be read, or all its histories are empty.
     """
     check_histories(file)
-    folded = file.stem.casefold().replace("_", "-")
-    split = folded if folded in who_and_when.SUBSETS else file.stem
+    split = split_name(file.stem)
     is_release = source == who_and_when.NAME
     for number, record in rows_of(file, _COLUMNS):
         # the rows of Who&When's parquet files are not numbered like its JSON files

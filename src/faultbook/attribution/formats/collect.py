@@ -55,6 +55,7 @@ class Review:
     judgements: dict[int, Judgement] = field(default_factory=dict)
     complete: bool = True  # what is not judged is not flagged
     unread: set[int] = field(default_factory=set)  # steps of which something is said that cannot be read
+    spoilt: bool = False  # something is said of a step that nobody knows, so that it cannot be complete
 
 
 class Collector:

@@ -13,13 +13,12 @@ from typing import Any
 
 from faultbook.attribution.formats.collect import Collector, Review, judge
 from faultbook.attribution.formats.sources import Source, find_source
-from faultbook.attribution.formats.values import as_text, read_history
+from faultbook.attribution.formats.values import as_text, folders_above, read_history, split_name
 from faultbook.attribution.steps import parse_step
 from faultbook.errors import short_repr
 
 RAW, NORMALISED = "mp-bench-raw", "mp-bench"
 INDEX_BASE = 0
-SPLITS = ("manual", "automatic")
 LOOKED_FOR_RAW = "an object with log_source and annotation"
 LOOKED_FOR = "an object with history, whose steps have fail_annotation"
 
@@ -36,15 +35,14 @@ def recognises(payload: object, file: Path) -> bool:
     if not isinstance(payload, dict) or "history" not in payload:
         return False
     turns = payload["history"]
-    annotated = isinstance(turns, list) and any(isinstance(turn, dict) and "fail_annotation" in turn for turn in turns)
-    return annotated or place_of(file)[1] in SPLITS
+    # a log without any annotation is none that nobody flagged: it may be a source that lies among the data
+    return isinstance(turns, list) and any(isinstance(turn, dict) and "fail_annotation" in turn for turn in turns)
 
 
 def place_of(file: Path) -> tuple[str, str]:
-    """(annotator, split): the names of the two folders above a file; known splits in lower case."""
-    folders = file.absolute().parents
-    split = folders[0].name or "all"
-    return folders[min(1, len(folders) - 1)].name or "1", split.casefold() if split.casefold() in SPLITS else split
+    """(annotator, split) by the names of the two folders above a file."""
+    above = folders_above(file)
+    return (above[1] if len(above) > 1 else "") or "1", split_name(above[0])
 
 
 def read_raw(payload: Mapping[str, Any], file: Path, row: int | None, collector: Collector) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from faultbook.attribution.formats.collect import Collector
-from faultbook.attribution.formats.values import as_agent, as_name, as_text, read_history
+from faultbook.attribution.formats.values import as_agent, as_name, as_text, folders_above, read_history, split_name
 from faultbook.attribution.steps import parse_step
 from faultbook.errors import short_repr
 from faultbook.replies import Payload, parse_reply, without_thinking
@@ -48,7 +48,7 @@ class Place:
 
 def place_of(file: Path) -> Place | None:
     """Model, method, temperature, sample and split by the folders of a results file; None if they do not say."""
-    folders = [parent.name for parent in reversed(file.absolute().parents)]
+    folders = folders_above(file)[::-1]
     for at in range(len(folders) - 2, 2, -1):
         seed = _SEED.fullmatch(folders[at])
         if not seed:
@@ -58,7 +58,7 @@ def place_of(file: Path) -> Place | None:
         if len(below) - bool(temperature) != 1:
             return None
         model = (folders[at - 2], folders[at - 1], temperature[1] if temperature else _USUAL_TEMPERATURE)
-        return Place(model, int(seed[1]), below[-1])
+        return Place(model, int(seed[1]), split_name(below[-1]))
     return None
 
 
@@ -182,7 +182,7 @@ def recognises_leaderboard(payload: object, file: Path) -> bool:
 def read_leaderboard(payload: Mapping[str, Any], file: Path, row: int | None, collector: Collector) -> None:
     """Read ranked lists of steps, one sample a log; the model is the one that `metadata.json` beside it names."""
     named = _PREDICTIONS.fullmatch(file.stem)
-    split = str(named[1] or file.stem) if named is not None else file.stem
+    split = split_name(str(named[1] or file.stem) if named is not None else file.stem)
     model = _model(file)
     for key, items in payload.items():
         try:
@@ -210,4 +210,4 @@ def _model(file: Path) -> str:
             return as_name(metadata.get(key), key)
         except ValueError:
             continue
-    return file.absolute().parent.name or "model"
+    return folders_above(file)[0] or "model"

@@ -218,6 +218,7 @@ def _annotations(file: Path, table: pd.DataFrame, collector: Collector) -> None:
             taken.add((log_id, annotator))
         else:
             review.complete = False  # the rows say it all
+    unread = table[(table["log_id"] != "") & ~nameless & ~(readable & told)]
     if taken:
         here = pd.MultiIndex.from_frame(rows[["log_id", "annotator"]])
         rows = rows[~here.isin(list(taken))]

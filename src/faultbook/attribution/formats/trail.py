@@ -14,7 +14,7 @@ from typing import Any
 
 from faultbook.attribution.formats.collect import Collector, Review, judge
 from faultbook.attribution.formats.parquet import rows_of
-from faultbook.attribution.formats.values import as_name, as_text, read_history
+from faultbook.attribution.formats.values import as_name, as_text, folders_above, read_history
 from faultbook.errors import short_repr
 
 NAME = "trail"
@@ -38,7 +38,7 @@ def recognises(payload: object, file: Path) -> bool:
 
 def read(payload: Mapping[str, Any], file: Path, row: int | None, collector: Collector) -> None:
     """Read a trace, or the labels of one; the trace is looked up beside the folder of labels."""
-    split = split_of(file.absolute().parent.name)
+    split = split_of(folders_above(file)[0])
     log_id = f"{split}/{file.stem}"
     if isinstance(payload.get("spans"), list):
         _trace(payload, log_id, split, file, row, collector)
@@ -85,7 +85,7 @@ def split_of(folder: str) -> str:
 def _is_labels(payload: Mapping[str, Any], file: Path) -> bool:
     errors = payload["errors"]
     located = isinstance(errors, list) and any(isinstance(error, dict) and "location" in error for error in errors)
-    return located or "scores" in payload or file.absolute().parent.name.startswith(_LABELS)
+    return located or "scores" in payload or folders_above(file)[0].startswith(_LABELS)
 
 
 def _find_trace(labels: Path, split: str) -> Mapping[str, Any] | None:

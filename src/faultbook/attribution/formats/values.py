@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from faultbook.errors import short_repr
@@ -13,6 +15,7 @@ from faultbook.text import is_unicode
 
 Report = Callable[[str, str], None]  # a problem and the column that it is in
 
+SPLITS = ("algorithm-generated", "hand-crafted", "manual", "automatic")
 _LONGEST_NAME = 500
 
 
@@ -65,6 +68,17 @@ def as_agent(value: object, report: Report, column: str) -> str | None:
 def collapsed(speaker: str | None) -> str | None:
     """The agent that speaks: 'Orchestrator' for 'Orchestrator (thought)' and 'Orchestrator (-> WebSurfer)'."""
     return None if speaker is None else speaker.partition(" (")[0].strip() or speaker
+
+
+def folders_above(file: Path) -> list[str]:
+    """The names of the folders above a file, the nearest first; ".." in its path is resolved, links are not."""
+    return [folder.name for folder in Path(os.path.abspath(file)).parents]  # noqa: PTH100  # resolve() follows links
+
+
+def split_name(folder: str) -> str:
+    """The split that a folder is called after; known ones in one spelling, others as they are."""
+    folded = folder.casefold().replace(" ", "-").replace("_", "-")
+    return folded if folded in SPLITS else folder or "all"
 
 
 def sha256_of(text: str) -> str:

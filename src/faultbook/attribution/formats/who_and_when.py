@@ -5,13 +5,12 @@ Source: Zhang et al. (2025), https://github.com/ag2ai/Agents_Failure_Attribution
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from faultbook.attribution.formats.collect import Collector, judge
-from faultbook.attribution.formats.values import as_agent, as_text, read_history
+from faultbook.attribution.formats.values import as_agent, as_text, folders_above, read_history, split_name
 from faultbook.attribution.steps import parse_step
 
 NAME = "who-and-when"
@@ -32,12 +31,8 @@ def recognises(payload: object, file: Path) -> bool:
 
 def subset_of(file: Path) -> str:
     """The subset that the nearest folder above a file names, else the name of its own folder."""
-    parents = [parent.name for parent in file.absolute().parents]
-    for name in parents:
-        folded = re.sub(r"[ _]", "-", name.casefold())
-        if folded in SUBSETS:
-            return folded
-    return parents[0] or "all"
+    above = [split_name(folder) for folder in folders_above(file)]
+    return next((name for name in above if name in SUBSETS), above[0])
 
 
 def read(payload: Mapping[str, Any], file: Path, row: int | None, collector: Collector) -> None:
