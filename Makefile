@@ -5,13 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := requirements.lock
-ORACLES := .venv-oracles
-ORACLES_READY := $(ORACLES)/.ready
-ORACLES_LOCK := requirements-oracles.lock
+FULL := .venv-full
+FULL_READY := $(FULL)/.ready
+FULL_LOCK := requirements-full.lock
 # Nothing below may ask a question or read the caller's other environment.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME
 
-.PHONY: help reports test oracles lint format lab lock bench clean
+.PHONY: help reports test test-full lint format lab lock bench clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -23,8 +23,8 @@ reports: $(READY)  ## run every notebook whose inputs changed and write reports/
 test: $(READY)  ## run all tests (browser tests need Debian's chromium and are skipped without it)
 	$(BIN)/python -m pytest
 
-oracles: $(ORACLES_READY)  ## hold our ranking measures against ranx and trec_eval, in an environment of their own
-	$(ORACLES)/bin/python -m pytest tests/oracles
+test-full: $(FULL_READY)  ## tests against ranx, trec_eval and the game engines, in an environment of their own (needs g++)
+	$(FULL)/bin/python -m pytest tests/oracles tests/engines
 
 lint: $(READY)  ## style, types, and notebooks committed without outputs
 	$(BIN)/ruff check .
@@ -47,12 +47,12 @@ bench: $(READY)  ## measure our statistics against peers in one run
 lock: $(BIN)/uv  ## resolve requirements.lock anew for Python 3.11 to 3.14
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade --quiet --output-file $(LOCK)
-	$(BIN)/uv pip compile pyproject.toml --group dev --group oracles --constraint $(LOCK) --universal \
-		--python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --no-header --no-annotate \
-		--quiet --output-file $(ORACLES_LOCK)
+	$(BIN)/uv pip compile pyproject.toml --group dev --group oracles --extra alfworld --extra sim --extra firth \
+		--constraint $(LOCK) --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
+		--no-header --no-annotate --quiet --output-file $(FULL_LOCK)
 
 clean:  ## remove the environment and everything generated
-	rm -rf $(VENV) $(ORACLES) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FULL) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find reports -mindepth 1 ! -name README.md -delete
 
 $(BIN)/python:
@@ -65,10 +65,10 @@ $(BIN)/uv: $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -n 's/^\(uv==[0-9.]*\).*/\1/p' $(LOCK))"
 	@touch $@
 
-$(ORACLES_READY): $(ORACLES_LOCK) pyproject.toml $(READY)
-	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(ORACLES)
-	$(BIN)/uv pip sync --quiet --python $(ORACLES)/bin/python --require-hashes $(ORACLES_LOCK)
-	$(BIN)/uv pip install --quiet --python $(ORACLES)/bin/python --no-deps --no-build-isolation --editable .
+$(FULL_READY): $(FULL_LOCK) pyproject.toml $(READY)
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(FULL)
+	$(BIN)/uv pip sync --quiet --python $(FULL)/bin/python --require-hashes $(FULL_LOCK)
+	$(BIN)/uv pip install --quiet --python $(FULL)/bin/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(READY): $(LOCK) pyproject.toml | $(BIN)/uv

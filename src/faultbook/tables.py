@@ -260,6 +260,87 @@ class Reasoning(pa.DataFrameModel):
         unique = ["log_id", "model", "step", "part"]  # noqa: RUF012  # pandera's form
 
 
+CONDITIONS = ("clean", "stale1", "stale2", "missing")
+ACTIONS = ("none", "refresh", "ablated_refresh", "replan")
+OUTCOMES = ("rescue", "harm", "stable_success", "stable_failure")
+FEATURE_PREFIX = "x_"  # columns with this prefix are features, known before the decision
+
+
+class Episodes(pa.DataFrameModel):
+    """Ends of runs that share their past up to a fork: one row, one branch. Columns `x_…` are features at the fork."""
+
+    task_id: Series[str]
+    condition: Series[str] = pa.Field(description="what was done to an observation before the fork; 'clean' is nothing")
+    delay: Series[pd.Int64Dtype] = pa.Field(
+        nullable=True, ge=0, description="actions from that observation to the fork; missing: 'none' for every delay"
+    )
+    action: Series[str] = pa.Field(description="what was done at the fork; 'none' is the branch without recovery")
+    replicate: Series[int] = pa.Field(ge=0, description="of the branch; further 'none' branches are the A/A control")
+    success: Series[bool]
+    cohort: Series[str] = pa.Field(nullable=True, description="such as 'fit' and 'evaluation'")
+    source: Series[str] = pa.Field(nullable=True, description="which engine and agent made the run")
+    factual_success: Series[pd.BooleanDtype] = pa.Field(
+        nullable=True, description="whether the undisturbed run of the task succeeded"
+    )
+    ended_before: Series[pd.BooleanDtype] = pa.Field(
+        nullable=True, description="whether the run had ended before the fork: its outcome is carried forward"
+    )
+    prefix_hash: Series[str] = pa.Field(nullable=True, description="of the world's state at the fork")
+    n_actions: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0, description="actions of the whole run")
+
+    class Config:
+        """These columns first, then features; a branch stands once."""
+
+        unique = ["task_id", "condition", "delay", "action", "replicate"]  # noqa: RUF012  # pandera's form
+
+
+class Pairs(pa.DataFrameModel):
+    """A branch with an action beside the branch without, from the same fork."""
+
+    task_id: Series[str]
+    condition: Series[str]
+    delay: Series[int] = pa.Field(ge=0)
+    action: Series[str]
+    replicate: Series[int] = pa.Field(ge=0)
+    success_without: Series[bool]
+    success_with: Series[bool]
+    outcome: Series[str] = pa.Field(isin=OUTCOMES)
+    tau: Series[int] = pa.Field(isin=(-1, 0, 1), description="success with less success without: rescue 1, harm -1")
+    cohort: Series[str] = pa.Field(nullable=True)
+    source: Series[str] = pa.Field(nullable=True)
+    factual_success: Series[pd.BooleanDtype] = pa.Field(nullable=True)
+    ended_before: Series[pd.BooleanDtype] = pa.Field(nullable=True)
+    prefix_hash: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """Columns in this order, nothing else; a pair stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["task_id", "condition", "delay", "action", "replicate"]  # noqa: RUF012  # pandera's form
+
+
+class Candidates(pa.DataFrameModel):
+    """Moments at which a rule may act, in the order of their delay, with what would come of it; then features `x_…`."""
+
+    task_id: Series[str]
+    condition: Series[str]
+    replicate: Series[int] = pa.Field(ge=0)
+    delay: Series[int] = pa.Field(ge=0)
+    reached: Series[bool] = pa.Field(description="whether the run was still going on: else there is nothing to decide")
+    is_error: Series[bool] = pa.Field(description="whether the condition disturbed an observation; not for the rule")
+    success_without: Series[bool] = pa.Field(description="an outcome: not for the rule")
+    success_with: Series[bool] = pa.Field(description="an outcome: not for the rule")
+    tau: Series[int] = pa.Field(isin=(-1, 0, 1), description="an outcome: not for the rule")
+    cohort: Series[str] = pa.Field(nullable=True)
+    source: Series[str] = pa.Field(nullable=True)
+
+    class Config:
+        """These columns first, then features; a moment of a run stands once."""
+
+        unique = ["task_id", "condition", "replicate", "delay"]  # noqa: RUF012  # pandera's form
+
+
 def typed(rows: list[Any] | pd.DataFrame, model: type[pa.DataFrameModel]) -> pd.DataFrame:
     """Make a table of the model from rows (dicts, tuples or a frame), with its column types even without a row."""
     columns = list(model.to_schema().columns)

@@ -126,12 +126,13 @@ def _prior(known: Reference, n_predicted: int) -> tuple[Array, Array]:
         members = np.flatnonzero(split == code)
         here = inside & (split[known.log] == code)
         steps, place = np.unique(known.step[here], return_inverse=True)
-        votes = np.bincount(place, weights=known.votes[here], minlength=len(steps))
+        given = known.votes[here]
+        votes = np.bincount(place, weights=given, minlength=len(steps))
         present = len(members) - np.searchsorted(np.sort(length[members]), steps, side="right")
         starts, ends = (np.searchsorted(known.log[here], members, side=side) for side in ("left", "right"))
         for log, start, end in zip(members, starts, ends, strict=True):
             others = votes.copy()
-            others[place[start:end]] -= known.votes[here][start:end]
+            others[place[start:end]] -= given[start:end]
             rate = np.where(steps < length[log], others / np.maximum(present - 1, 1), 0.0)
             order = np.argsort(-rate, kind="stable")[:n_predicted]
             named.append(steps[order[rate[order] > 0]])

@@ -60,7 +60,7 @@ def write_logs(tables: LogTables, folder: str | Path) -> list[Path]:
 def write_labels(tables: LogTables, file: str | Path) -> list[Path]:
     """Write one label a log, and beside it who speaks at each step: facts only, no text of any log.
 
-    `read_logs` reads back the same tables but for the reasons.
+    `read_logs` reads back the same tables but for the reasons, as logs of Who&When.
 
     Parameters
     ----------

@@ -220,6 +220,18 @@ def test_normalised(write: Write, rows: Rows) -> None:
     assert "4711" not in "".join(frame.to_csv() for frame in (tables.logs, tables.steps, tables.annotations))
 
 
+def test_a_log_without_annotations_is_not_one_that_nobody_flagged(write: Write) -> None:
+    with pytest.raises(DataError, match="no format that is known here"):
+        read_logs(write("logs/manual/4.json", {"question": "Q", "history": TURNS}))
+
+
+def test_a_path_may_lead_up(write: Write, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write("annotated/1/manual/4.json", _normalised("1"))
+    monkeypatch.chdir(file.parent)
+    for path in (".", "../manual", "../manual/4.json", "../../1/manual"):
+        assert rows(read_logs(path).annotations, "log_id", "annotator") == [("manual/4", "1")]
+
+
 def test_a_step_without_an_annotation_is_not_flagged(write: Write, rows: Rows) -> None:
     payload = _normalised("1", "0")
     del payload["history"][1]["fail_annotation"]

@@ -202,6 +202,12 @@ def test_method_and_temperature_are_named_where_there_are_several(write: Write, 
     assert _models(folder / "a" / "all_at_once" / "seed_2", rows) == [("a", 2, "manual/1")]
 
 
+def test_splits_are_spelt_as_those_of_the_logs(write: Write, rows: Rows) -> None:
+    write("results/m/x/seed_0/Hand-Crafted/1.json", {"failure_attribution": []})
+    folder = write("results/predictions_Algorithm_Generated.json", {"1": []}).parent
+    assert rows(read_logs(folder).logs, "log_id") == [("hand-crafted/1",), ("algorithm-generated/1",)]
+
+
 @pytest.mark.parametrize("place", ["7.json", "model/manual/7.json", "m/x/seed_0/7.json", "m/x/seed_0/a/b/7.json"])
 def test_a_result_of_nobody_is_a_problem(write: Write, place: str) -> None:
     file = write(place, {"failure_attribution": ITEMS})
@@ -261,8 +267,19 @@ def test_without_metadata_the_folder_is_the_model(write: Write, rows: Rows, meta
     if metadata is not None:
         write("submissions/mine/metadata.json", metadata)
     file = write("submissions/mine/predictions_manual.json", {"1": [3]})
-    for path in (file, file.parent):
-        assert rows(read_logs(path).attempts, "model") == [("mine",)]
+    assert rows(read_logs(file).attempts, "model") == [("mine",)]
+    tables, problems = read_logs(file.parent, strict=False)
+    assert rows(tables.attempts, "model") == [("mine",)]
+    assert len(problems) == (metadata in ("{", b"\xff"))  # a broken file is one, whatever it was to say
+
+
+def test_the_board_itself_holds_no_predictions(write: Write) -> None:
+    write("metadata.json", {"model_name": "x"})
+    board = write("leaderboard.json", [{"model_name": "x", "manual_ndcg5": 0.4}])
+    write("submissions/mine/predictions_manual.json", {"1": [3]})
+    assert len(read_logs(board.parent).attempts) == 1
+    with pytest.raises(DataError, match="no format that is known here"):
+        read_logs(board)
 
 
 def test_other_names_of_the_model(write: Write, rows: Rows) -> None:

@@ -91,6 +91,20 @@ def test_reviews_say_who_went_through_the_whole_log(write: Write, rows: Rows) ->
     ]
 
 
+def test_reviews_do_not_say_what_an_unreadable_row_says(write: Write, rows: Rows) -> None:
+    write("logs.csv", LOGS)
+    bad = "log_id,step,annotator,is_failure\nmanual/1,1,ann,yes\nmanual/1,x,bob,1\nmanual/1,0,bob,1\n"
+    write("annotations.csv", bad)
+    folder = write("reviews.csv", "log_id,annotator\nmanual/1,ann\nmanual/1,bob\n").parent
+    tables, problems = read_logs(folder, strict=False)
+    assert rows(tables.annotations, "annotator", "step", "is_failure") == [
+        ("ann", 0, False),
+        ("ann", 2, False),
+        ("bob", 0, True),
+    ]
+    assert len(problems) == 2
+
+
 def test_reviews_of_logs_of_unknown_length(write: Write, rows: Rows) -> None:
     write("annotations.csv", "log_id,step,annotator,is_failure\na,4,x,1\n")
     folder = write("reviews.csv", "log_id,annotator\na,y\nb,y\n").parent

@@ -108,7 +108,7 @@ def _review(
     review = collector.review(log_id, annotator, file, row)
     if review is None:
         return
-    review.complete = complete
+    review.spoilt = not complete
     for _, step, said in failures:
         judge(review, step, True, row=row, **said)
 

@@ -94,7 +94,7 @@ def _unlisted(review: Review, n_steps: int | None, anybody: set[int]) -> set[int
 
     Where nobody lists any, step 0 stands for the whole: it was seen, and not flagged.
     """
-    if not review.complete:
+    if not review.complete or review.spoilt:
         return set()
     seen = set(range(n_steps)) if n_steps is not None else anybody or {0}
     return seen - set(review.judgements) - review.unread

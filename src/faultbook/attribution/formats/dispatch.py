@@ -71,7 +71,7 @@ def read_files(files: Sequence[Path], wanted: str, collector: Collector, *, name
             elif suffix == ".parquet":
                 _parquet(file, wanted, collector)
             elif suffix in (".json", ".jsonl"):
-                _json(file, wanted, collector)
+                _json(file, wanted, collector, named=file in named)
             elif mp_bench_results.place_of(file) is not None or file in named:
                 _text(file, wanted, collector)
         except DataError as error:
@@ -84,13 +84,13 @@ def _expect(wanted: str, found: str, file: Path, row: int | None = None) -> None
         raise DataError(f"this is {found}, not {wanted}", file=file, row=row, mend="name its format, or none")
 
 
-def _json(file: Path, wanted: str, collector: Collector) -> None:
-    if file.name == mp_bench_results.METADATA and any(file.parent.glob("predictions*.json")):
-        return  # says whose predictions stand beside it
+def _json(file: Path, wanted: str, collector: Collector, *, named: bool) -> None:
     if mp_bench_results.place_of(file) is not None and file.suffix.casefold() == ".json":
         _result(file, wanted, collector)
         return
     for value, row in json_values(read_text(file), file, collector.problems):
+        if mp_bench_results.is_companion(value, file) and not named:
+            continue
         try:
             _value(value, file, row, wanted, collector)
         except DataError as error:

@@ -61,7 +61,7 @@ def read_raw(payload: Mapping[str, Any], file: Path, row: int | None, collector:
         return
     items = payload.get("annotation")
     if not isinstance(items, list):
-        review.complete = False
+        review.spoilt = True
         collector.problem(f"annotation is {short_repr(items)}, not a list", file, row, "annotation")
         return
     for place, item in enumerate(items):
@@ -91,13 +91,13 @@ def read(payload: Mapping[str, Any], file: Path, row: int | None, collector: Col
 def _annotation(item: object, column: str, review: Review, collector: Collector) -> None:
     """Take one entry of a raw file; where it cannot be read, what it would have flagged is unknown."""
     if not isinstance(item, dict):
-        review.complete = False
+        review.spoilt = True
         collector.problem(f"an annotation is {short_repr(item)}, not an object", review.file, review.row, column)
         return
     try:
         step = parse_step(item.get("step"), base=INDEX_BASE)
     except ValueError as error:
-        review.complete = False
+        review.spoilt = True
         collector.problem(str(error), review.file, review.row, f"{column}.step", "write the number of the step")
         return
     if step in review.judgements:

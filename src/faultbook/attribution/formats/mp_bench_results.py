@@ -179,6 +179,13 @@ def recognises_leaderboard(payload: object, file: Path) -> bool:
     return isinstance(payload, dict) and _PREDICTIONS.fullmatch(file.stem) is not None
 
 
+def is_companion(payload: object, file: Path) -> bool:
+    """Whether a JSON value belongs to the leaderboard and holds no predictions: metadata, or the board itself."""
+    if file.name == METADATA:
+        return any(file.parent.glob("predictions*.json")) or (isinstance(payload, dict) and _MODEL_KEYS[0] in payload)
+    return file.name == "leaderboard.json" and isinstance(payload, list)
+
+
 def read_leaderboard(payload: Mapping[str, Any], file: Path, row: int | None, collector: Collector) -> None:
     """Read ranked lists of steps, one sample a log; the model is the one that `metadata.json` beside it names."""
     named = _PREDICTIONS.fullmatch(file.stem)

@@ -135,7 +135,7 @@ def _labels(file: Path, table: pd.DataFrame, collector: Collector) -> None:
         except ValueError as error:
             collector.problem(str(error), file, line, "mistake_step")
             if review is not None:
-                review.complete = False
+                review.spoilt = True
             continue
         if review is not None:
             judge(review, step, True, agent=row.get("mistake_agent") or None, row=line)
@@ -204,8 +204,7 @@ def _annotations(file: Path, table: pd.DataFrame, collector: Collector) -> None:
     flags, told = booleans(table, "is_failure", file, collector)
     nameless = (table["annotator"] == "").to_numpy()
     report_cells(table[nameless], "annotator", lambda _: "no annotator", file, collector, "say who judged it")
-    rows = pd.DataFrame({"log_id": table["log_id"], "step": steps, "annotator": table["annotator"]}, table.index)
-    rows["is_failure"] = flags
+    rows = table[["log_id", "annotator"]].assign(step=steps, is_failure=flags)
     for name in ("agent", "reason", "ideal_action", "category"):
         rows[name] = table[name].mask(table[name] == "", None) if name in table else None
     rows = kept(rows[readable & told & ~nameless], ["log_id", "annotator", "step"], file, collector)
@@ -218,11 +217,22 @@ def _annotations(file: Path, table: pd.DataFrame, collector: Collector) -> None:
             taken.add((log_id, annotator))
         else:
             review.complete = False  # the rows say it all
-    unread = table[(table["log_id"] != "") & ~nameless & ~(readable & told)]
+    _unread(file, table[~nameless & ~(readable & told)], collector)
     if taken:
         here = pd.MultiIndex.from_frame(rows[["log_id", "annotator"]])
         rows = rows[~here.isin(list(taken))]
     collector.frame("annotations", rows)
+
+
+def _unread(file: Path, table: pd.DataFrame, collector: Collector) -> None:
+    """Rows that cannot be read: what they say of a step, or of which step they speak, is unknown, not unsaid."""
+    for line, row in located(table):
+        pair = (row["log_id"], row["annotator"])
+        review = collector.reviews.setdefault(pair, Review(file, line, complete=False))
+        try:
+            review.unread.add(parse_step(row["step"], base=INDEX_BASE))
+        except ValueError:
+            review.spoilt = True
 
 
 def _reviews(file: Path, table: pd.DataFrame, collector: Collector) -> None:

@@ -161,10 +161,10 @@ def _labels(
     if review is None:
         return
     if not isinstance(errors, list):
-        review.complete = False
+        review.spoilt = True
         collector.problem(f"errors is {short_repr(errors)}, not a list", file, row, "errors")
     elif errors and trace is None:
-        review.complete = False
+        review.spoilt = True
         collector.problem("errors in spans of a trace that is not here", file, row, "errors", _BESIDE)
     elif errors:
         places = _places(trace or [])
@@ -185,7 +185,7 @@ def _error(error: object, places: Mapping[str, int], column: str, review: Review
     location = error.get("location") if isinstance(error, dict) else None
     step = places.get(location.strip()) if isinstance(location, str) else None
     if step is None or not isinstance(error, dict):
-        review.complete = False  # it is an error of some step, and nobody knows which
+        review.spoilt = True  # it is an error of some step, and nobody knows which
         found = short_repr(location if isinstance(error, dict) else error)
         text = f"location {found} is no span of the trace"
         collector.problem(text, review.file, review.row, f"{column}.location", "name a span_id of the trace")

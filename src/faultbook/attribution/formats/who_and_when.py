@@ -70,7 +70,7 @@ def read_record(
     try:
         step = parse_step(record.get("mistake_step"), base=INDEX_BASE)
     except ValueError as error:
-        review.complete = False  # it flagged a step, and nobody knows which
+        review.spoilt = True  # it flagged a step, and nobody knows which
         collector.problem(str(error), file, row, "mistake_step", "write the number of the step, counted from 0")
         return
     agent = as_agent(record.get("mistake_agent"), report, "mistake_agent")
