@@ -269,7 +269,7 @@ def test_disagreement_by_hand(make_annotations: Make, make_predictions: Make) ->
             "b": [[], [], [4]],  # nobody names anything; then one of two does, twice
             "c": [[5], "truncated", None],  # a sample that did not reply disagrees with nobody
         },
-        "y": {"a": [[2]], "b": [[4, 9]], "c": [[]]},
+        "y": {"a": [[2]], "b": [[4, 9]], "c": [[7]]},
     }
     annotations = make_annotations({"a": [[1]], "b": [[4]], "c": [[]]})
     result = ensembles(*make_predictions(listed), annotations, budget=1, **FEW)

@@ -14,6 +14,9 @@ POLICIES = ("flag", "drop", "fail")
 ANOMALY_COLUMNS = ["check", "log_id", "found", "repair"]
 # An annotator whose rows are a selection from another's by definition of the format is no suspicious copy.
 DERIVED_ANNOTATORS = ("root cause",)
+_JUDGED_BY = ("log_id", "annotator")
+_SAID = ("step", "is_failure", "agent", "category")
+_TEXTS = ("reason", "ideal_action")
 _REPAIRS = {
     "identical history": "count one of them, or neither: their labels contradict each other or their question differs",
     "label agent is not the speaker": "trust the step, or drop the log from agent accuracies",
@@ -179,8 +182,3 @@ def _identical_judgements(tables: Frames) -> Found:
         for annotators in copies.values():
             if len(annotators) > 1:
                 yield log_id, f"annotators {', '.join(annotators)} say the same, to the letter"
-
-
-_JUDGED_BY = ("log_id", "annotator")
-_SAID = ("step", "is_failure", "agent", "category")
-_TEXTS = ("reason", "ideal_action")

@@ -41,9 +41,10 @@ def reconstruct_effects(reported: pd.DataFrame, n_tasks: Mapping[str, int]) -> p
     Returns
     -------
     DataFrame
-        One row a printed effect of one branch with an action against one without, a task each: row, effect_pp, low_pp, high_pp, n, net (rescues less harms), rescues, harms and reach
-        (of the most probable counts: how probably a bootstrap of 10,000 draws prints just these bounds), mcnemar (exact
-        p of those counts), others (further counts that print them at least once in twenty times), note.
+        One row a printed effect of branches with an action against branches without, one pair a task: row, effect_pp,
+        low_pp, high_pp, n, net (rescues less harms); rescues, harms and reach of the most probable counts (how
+        probably a bootstrap of 10,000 draws prints just these bounds); mcnemar (exact p of those counts), others
+        (further counts that print them at least once in twenty times), note.
 
     Raises
     ------
@@ -52,14 +53,15 @@ def reconstruct_effects(reported: pd.DataFrame, n_tasks: Mapping[str, int]) -> p
     """
     wide = reported.pivot_table(index="row", columns="column", values="value", sort=False)
     effect = "effect" if "effect" in wide else "change"
-    cells: dict[str, dict[str, float]] = {str(name): cell for name, cell in wide.to_dict("index").items()}
+    numbers = wide.reindex(columns=[effect, "low", "high"]).to_numpy(dtype="float64").tolist()
+    printed = dict(zip(wide.index, numbers, strict=True))
     rows = []
     for name, n in n_tasks.items():
-        values = [cells.get(name, {}).get(column, math.nan) for column in (effect, "low", "high")]
-        if math.isnan(values[0]):
-            raise FaultbookError(f"no printed effect in row '{name}'; the rows are {', '.join(cells)}")
-        printed = dict(zip(("effect_pp", "low_pp", "high_pp"), values, strict=True))
-        rows.append({"row": name, **printed, "n": n} | _counts(*values, n))
+        value, low, high = printed.get(name, (math.nan, math.nan, math.nan))
+        if math.isnan(value):
+            raise FaultbookError(f"no printed effect in row '{name}'; the rows are {', '.join(printed)}")
+        cell = {"row": name, "effect_pp": value, "low_pp": low, "high_pp": high, "n": n}
+        rows.append(cell | _counts(value, low, high, n))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

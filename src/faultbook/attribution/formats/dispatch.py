@@ -72,8 +72,11 @@ def read_files(files: Sequence[Path], wanted: str, collector: Collector, *, name
                 _parquet(file, wanted, collector)
             elif suffix in (".json", ".jsonl"):
                 _json(file, wanted, collector, named=file in named)
-            elif mp_bench_results.place_of(file) is not None or file in named:
+            elif mp_bench_results.place_of(file) is not None:
                 _text(file, wanted, collector)
+            elif file in named:
+                mend = "name a .json, .jsonl, .csv or .parquet file, or a folder"
+                raise DataError("no file of logs", file=shown(file), mend=mend)
         except DataError as error:
             collector.problems.add(error)
     tidy.read(tables, collector)
