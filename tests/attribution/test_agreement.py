@@ -107,7 +107,7 @@ def _fleiss(votes: Sequence[int]) -> float:
     return round((observed - expected) / (1 - expected), 5) if expected < 1 else math.nan
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=13)
 @given(GAPPED)
 def test_alpha_as_the_krippendorff_package(logs: dict[str, list[str]]) -> None:
     result = found(logs, n_resamples=1)
@@ -125,7 +125,7 @@ def test_alpha_as_the_krippendorff_package(logs: dict[str, list[str]]) -> None:
             assert value == pytest.approx(expected, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=13)
 @given(COMPLETE)
 def test_fleiss_and_cohen_as_statsmodels_and_scikit_learn(logs: dict[str, list[str]]) -> None:
     result = found(logs, n_resamples=1)
@@ -144,7 +144,7 @@ def test_fleiss_and_cohen_as_statsmodels_and_scikit_learn(logs: dict[str, list[s
             assert of_pair["note"] == NO_VARIATION
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(GAPPED)
 def test_one_log_pooled_is_that_log(logs: dict[str, list[str]]) -> None:
     result = found(logs, n_resamples=1)
@@ -278,7 +278,7 @@ def numbers(frame: pd.DataFrame, names: Sequence[str]) -> list[tuple[Any, ...]]:
     return sorted(rounded.itertuples(index=False, name=None))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(GAPPED, st.randoms(use_true_random=False))
 def test_names_and_order_do_not_count(logs: dict[str, list[str]], rng: random.Random) -> None:
     table = judged(logs)
@@ -295,7 +295,7 @@ def test_names_and_order_do_not_count(logs: dict[str, list[str]], rng: random.Ra
     assert numbers(two.per_log_pairs, ["log_id", "pair"]) == numbers(one.per_log_pairs, ["log_id", "pair"])
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(COMPLETE)
 def test_an_unflagged_step_at_the_end_changes_no_agreement_on_flags(logs: dict[str, list[str]]) -> None:
     longer = {log_id: [*steps, "000"] for log_id, steps in logs.items()}

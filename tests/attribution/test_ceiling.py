@@ -100,7 +100,7 @@ STEPS = st.lists(st.integers(0, 7), max_size=3)
 FLAGGED = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.lists(STEPS, min_size=1, max_size=4), min_size=1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(FLAGGED, st.sampled_from([1, 5, None]), st.sampled_from(["reverse_rank", "votes"]))
 def test_the_definition(make_annotations: Make, flagged: Any, k: Any, relevance: Any) -> None:
     """Every annotator of every log against the votes of its others, wherever one is left."""
@@ -173,7 +173,7 @@ def test_questions_are_clusters(make_annotations: Make, make_predictions: Make, 
     assert found.to_list() == pytest.approx([paired.estimate, paired.low, paired.high], abs=1e-12)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(FLAGGED, st.permutations(["p", "q", "r", "s"]), st.integers(0, 99))
 def test_who_the_annotators_are_does_not_count(
     make_annotations: Make, make_predictions: Make, flagged: Any, names: list[str], seed: int

@@ -179,7 +179,7 @@ TABLES = st.integers(2, 4).flatmap(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_p_against_every_sign_pattern(columns: list[list[float]]) -> None:
     values = dict(zip("abcd", columns, strict=False))
@@ -196,7 +196,7 @@ def test_p_against_every_sign_pattern(columns: list[list[float]]) -> None:
         assert row["difference"] == pytest.approx(np.nanmean(difference))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_the_order_of_rows_within_models_does_not_count(columns: list[list[float]], random: Any) -> None:
     frame = scores(dict(zip("abcd", columns, strict=False)))
@@ -208,7 +208,7 @@ def test_the_order_of_rows_within_models_does_not_count(columns: list[list[float
     pd.testing.assert_frame_equal(one.groups, other.groups)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_swapping_the_models_mirrors_the_difference(columns: list[list[float]]) -> None:
     values = dict(zip("abcd", columns, strict=False))
@@ -221,7 +221,7 @@ def test_swapping_the_models_mirrors_the_difference(columns: list[list[float]]) 
         np.testing.assert_array_equal(forward[name].to_numpy(), backward[name].to_numpy())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(TABLES, st.permutations(["Ä", "b b", "x:1", "z"]))
 def test_names_do_not_count(columns: list[list[float]], names: list[str]) -> None:
     plain, renamed = (compared(scores(dict(zip(which, columns, strict=False)))) for which in ("abcd", names))
@@ -231,7 +231,7 @@ def test_names_do_not_count(columns: list[list[float]], names: list[str]) -> Non
     assert {back[model] for model in renamed.groups["model"]} == set(plain.groups["model"])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_a_letter_is_shared_exactly_by_what_is_not_separable(columns: list[list[float]]) -> None:
     result = compared(scores(dict(zip("abcd", columns, strict=False))), level=0.5)

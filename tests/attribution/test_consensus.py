@@ -72,7 +72,7 @@ def test_the_rank_is_that_of_the_published_sorting() -> None:
     assert steps.sort_values("rank")["rank_tied"].to_list() == [1, 2, 3, 3]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=13)
 @given(GAPPED)
 def test_ranks_as_sorted_by_python(logs: dict[str, list[str]]) -> None:
     steps = found(logs, n_resamples=1).steps
@@ -158,7 +158,7 @@ def test_disagreements_by_hand() -> None:
     assert (highest.annotator_a, highest.annotator_b, highest.value, highest.n_steps) == ("ann", "cleo", 1, 4)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=13)
 @given(LOGS)
 def test_disagreement_follows_from_the_shares(logs: dict[str, list[str]]) -> None:
     # with s1, s2 the shares flagged by one and by two of three: see the notes of `consensus`
@@ -181,7 +181,7 @@ def test_the_published_largest_disagreement_is_not_one_minus_jaccard() -> None:
     assert pairs["disagreement_of_flagged"].to_list() == pytest.approx([0.536] * 3)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=8)
 @given(GAPPED)
 def test_disagreement_is_one_minus_the_jaccard_of_agreement(logs: dict[str, list[str]]) -> None:
     table = judged(logs)
@@ -219,7 +219,7 @@ def content(result: Consensus) -> tuple[Any, ...]:
     return steps, shares, sorted(pairs.itertuples(index=False, name=None))
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(GAPPED, st.randoms(use_true_random=False))
 def test_names_and_order_do_not_count(logs: dict[str, list[str]], rng: random.Random) -> None:
     table = judged(logs)
@@ -240,7 +240,7 @@ def test_names_and_order_do_not_count(logs: dict[str, list[str]], rng: random.Ra
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(LOGS)
 def test_an_unflagged_step_at_the_end_changes_no_vote(logs: dict[str, list[str]]) -> None:
     longer = {log_id: [*steps, "000"] for log_id, steps in logs.items()}

@@ -112,7 +112,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("written")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     log_ids=st.lists(NAME, min_size=1, max_size=3, unique=True),
     annotators=st.lists(NAME, min_size=1, max_size=2, unique=True),

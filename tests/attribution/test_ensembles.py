@@ -66,7 +66,7 @@ def by_hand(listed: Any, flagged: Any, models: list[str], budget: int, ties: str
 # ---- the definition ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(LISTED, LISTED, LISTED, st.sampled_from([1, 2, 3]), st.sampled_from(["by_step", "expected"]))
 def test_every_draw_one_by_one(
     make_annotations: Make, make_predictions: Make, a: Any, b: Any, d: Any, budget: int, ties: Any
@@ -126,7 +126,7 @@ def test_who_gives_one_more_has_the_same_weight_however_many_draws(
     assert pair["ndcg_at_5"] == pytest.approx((1 + 1 / math.log2(3)) / 2, abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.integers(1, 12), st.sampled_from([1, 7, 1000]))
 def test_draws_share_the_budget(sizes: list[int], budget: int, most: int) -> None:
     if budget < len(sizes) or -(-budget // len(sizes)) > min(sizes):
@@ -289,7 +289,7 @@ def test_disagreement_by_hand(make_annotations: Make, make_predictions: Make) ->
     assert found.loc[0, ["low", "high"]].to_list() == pytest.approx([interval.low, interval.high], abs=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(LISTED, LISTED)
 def test_disagreement_is_one_minus_jaccard(make_annotations: Make, make_predictions: Make, a: Any, b: Any) -> None:
     listed = {model: {"a": a[model], "b": b[model]} for model in "xy"}

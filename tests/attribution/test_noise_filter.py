@@ -105,7 +105,7 @@ def test_nothing_to_say() -> None:
     assert summary["note"] == f"{NO_VERDICT}; {NO_PERSON}"
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(
     st.dictionaries(
         st.sampled_from(["m/1", "m/2", "a/1"]),

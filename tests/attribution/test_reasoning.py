@@ -332,7 +332,7 @@ SCORES = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 @given(SCORES, st.integers(0, 4), st.integers(0, 4), st.randoms(use_true_random=False))
 def test_the_charge_never_helps_and_names_do_not_count(
     scores: dict[str, list[int | None]], missed: int, spurious: int, random: Any

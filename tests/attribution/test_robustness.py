@@ -127,7 +127,7 @@ SCORES = st.integers(3, 6).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(SCORES)
 def test_tau_and_p_against_all_orders(columns: tuple[list[float], list[float]]) -> None:
     x, y = columns
@@ -146,7 +146,7 @@ def test_tau_and_p_against_all_orders(columns: tuple[list[float], list[float]]) 
     assert row["tau"] == pytest.approx(observed / math.sqrt(untied[0] * untied[1]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(SCORES, st.data())
 def test_order_and_names_do_not_count(columns: tuple[list[float], list[float]], data: st.DataObject) -> None:
     x, y = columns
@@ -377,7 +377,7 @@ def test_an_empty_text_is_a_text() -> None:
     assert agreement(texts, scores).loc[("item", "BLEU"), "n"] == 8
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.integers(5, 15), st.integers(0, 10), st.randoms(use_true_random=False))
 def test_the_order_of_items_and_names_do_not_count(n: int, seed: int, random: Any) -> None:
     texts, scores = judged(n, seed=seed, log_id=[f"log {number // 2}" for number in range(n)])

@@ -35,7 +35,7 @@ def votes_of(samples: Any) -> dict[int, int]:
 # ---- the definition ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     st.lists(SAMPLES, min_size=3, max_size=3), st.sampled_from(["by_step", "expected"]), st.sampled_from([2, 5, None])
 )
@@ -133,7 +133,7 @@ def test_subsets_are_drawn_where_there_are_too_many(make_annotations: Make, make
     assert (gap <= 4 * every["spread"].fillna(0) / math.sqrt(20) + 1e-12).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=1, max_size=3), st.integers(1, 60))
 def test_draws_are_different_and_of_the_right_size(sizes: list[tuple[int, int]], most: int) -> None:
     taken = [min(size, n) for size, n in sizes]

@@ -1,6 +1,6 @@
 """Our nDCG against ranx and trec_eval: equal where all mean the same, and where they differ, how and why.
 
-Both are test oracles only, in an environment of their own (`make oracles`). They know graded documents and scores: a
+Both are test oracles only, in an environment of their own (`make test-full`). They know graded documents and scores: a
 step is a document, its grade the published one (n, n − 1, …, 1) or its votes, and a ranking strictly falling scores.
 """
 
@@ -17,7 +17,7 @@ import pytest
 
 from faultbook.attribution.ndcg import ndcg
 
-WHERE = "an oracle that is not among the dependencies; `make oracles` makes an environment with it"
+WHERE = "an oracle that is not among the dependencies; `make test-full` makes an environment with it"
 
 with warnings.catch_warnings():
     # escapes in a docstring of ranx, told when its bytecode is made: by Python 3.11 in the first form

@@ -9,6 +9,7 @@ from faultbook.cli.attribution import attribution
 from faultbook.cli.audit import audit
 from faultbook.cli.diagnosis import diagnosis
 from faultbook.cli.lab import lab
+from faultbook.cli.recovery import recovery
 from faultbook.cli.report import report
 
 
@@ -36,5 +37,5 @@ def main() -> None:
     """What does a failure score of an AI agent really say?"""
 
 
-for command in (report, audit, diagnosis, attribution, lab):
+for command in (report, audit, diagnosis, attribution, recovery, lab):
     main.add_command(command)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from faultbook.cli.errors import one_line_errors
-from faultbook.cli.records import records
+from faultbook.cli.records import print_problems, records
 from faultbook.errors import FaultbookError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def score(
         click.echo(json.dumps(result, ensure_ascii=False))
     else:
         _print_scores(scores, ceiling, k)
-        _print_problems(problems)
+        print_problems(problems)
     own = scores.models[scores.models["model"].isin(models)]
     worst = own[f"ndcg_at_{k}"].fillna(0.0).min()
     sys.exit(1 if fail_under is not None and worst < fail_under else 0)
@@ -133,7 +133,7 @@ def agreement(
         click.echo(f"{row['statistic']}{' of ' + row['pair'] if row['pair'] else ''}: {said}")
     for row in records(consensus.shares):
         click.echo(f"flagged by {row['flagged_by']}: {100 * row['share']:.1f} % of {row['n_steps']} flagged steps")
-    _print_problems(problems)
+    print_problems(problems)
 
 
 @attribution.command()
@@ -205,8 +205,3 @@ def _print_scores(scores: Scores, ceiling: Ceiling | None, k: int) -> None:
             value = row[f"ndcg_at_{k}"]
             shown = "undefined" if value is None else f"{value:.3f}{_interval(row)}"
             click.echo(f"  {row['who']}, {row['samples']} sample{'s' * (row['samples'] == 'all')}: {shown}")
-
-
-def _print_problems(problems: pd.DataFrame) -> None:
-    for problem in records(problems):
-        click.echo(f"  {problem['file']}: {problem['problem']}", err=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faultbook.cli.errors import one_line_errors
-from faultbook.cli.records import records
+from faultbook.cli.records import joined, records
 from faultbook.errors import FaultbookError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def score(truth: Path, submissions: Path, policy: str, as_json: bool, fail_under
     scores = dx.score(tables.submissions, tables.runs, known, chosen)
     summary = dx.summarize(scores, seed=seed)
     errors = dx.error_types(tables.submissions, tables.runs, known, chosen)
-    located = records(_joined(problems, more))
+    located = records(joined(problems, more))
     if as_json:
         click.echo(json.dumps(_result(chosen.name, scores, summary, errors, located), ensure_ascii=False))
     else:
@@ -135,12 +135,6 @@ def _result(
     for run in runs:
         run["errors"] = by_run.get((run["model"], run["incident_id"], run["repeat"]), [])
     return {"policy": policy, "models": records(summary[names]), "runs": runs, "problems": problems}
-
-
-def _joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat([first, second], ignore_index=True)
 
 
 def _print_summary(summary: pd.DataFrame) -> None:

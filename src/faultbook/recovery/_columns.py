@@ -13,7 +13,7 @@ import pandas as pd
 
 from faultbook.errors import DataError, short_repr
 from faultbook.problems import Problems
-from faultbook.text import is_unicode
+from faultbook.text import is_unicode, plain
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -23,6 +23,7 @@ _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "
 # How tools write a missing number; never looked for in names, where 'none' and 'missing' mean something.
 _MISSING = ("", "na", "n/a", "nan", "<na>", "null", "none")
 _LONGEST_NAME = 500
+_WANTED = {"text": "a name", "whole": "a whole number", "boolean": "a boolean", "feature": "a finite number"}
 _MENDS = {
     "text": "write a short text",
     "whole": "write a whole number, counted from 0",
@@ -93,7 +94,7 @@ class Columns:
                 wrong[place] = True
         unreadable = wrong[codes]  # the code of a missing cell is −1: the last place
         self._report(name, unreadable, kind)
-        found = pd.Series(values[codes], index=self._raw.index, dtype=object)
+        found = pd.Series(values[codes], index=self._raw.index, dtype=object, name=name)
         if required:
             missing = found.isna().to_numpy() & ~unreadable
             self.usable &= ~unreadable
@@ -102,10 +103,12 @@ class Columns:
         return found
 
     def _report(self, name: str, rows: Mask, kind: str) -> None:
-        wanted = {"text": "a name", "whole": "a whole number", "boolean": "a boolean", "feature": "a finite number"}
+        if not rows.any():
+            return
+        shown = plain(name)  # of features, anything
         for row, cell in self._raw.loc[rows, name].items():
-            problem = f"{name} is {short_repr(cell)}, not {wanted[kind]}"
-            self._problems.add(DataError(problem, file=self._file, row=row, column=name, mend=_MENDS[kind]))  # type: ignore[arg-type]
+            problem = f"{shown} is {short_repr(cell)}, not {_WANTED[kind]}"
+            self._problems.add(DataError(problem, file=self._file, row=int(str(row)), column=shown, mend=_MENDS[kind]))
 
 
 def _factorized(column: pd.Series[Any]) -> tuple[npt.NDArray[np.intp], list[Any]]:

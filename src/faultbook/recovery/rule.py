@@ -182,7 +182,7 @@ class InterventionRule:
             return Decision("hold", "not evaluable", math.nan, math.nan, math.nan, False)
         rescue, harm = (1 - without) * with_, without * (1 - with_)
         utility = rescue - self.harm_penalty * harm
-        tie = abs(utility - self.utility_threshold) <= self._rounding
+        tie = bool(self.is_tie(utility))
         gate = self._gate(d, e, p_fail, utility, tie)
         return Decision("refresh" if gate is None else "hold", gate, rescue, harm, utility, tie)
 
@@ -199,16 +199,17 @@ class InterventionRule:
         name = f"failure_probability({p0:g})"
         return _checked(name, _number(name, self.failure_probability(p0)))
 
+    def is_tie(self, utility: Any) -> Any:
+        """Whether utility scores (one, or an array) equal the threshold up to rounding."""
+        largest = max(1.0, self.harm_penalty, abs(self.utility_threshold))
+        return abs(utility - self.utility_threshold) <= _ROUNDING * largest
+
     def summary_frame(self) -> pd.DataFrame:
         """One row with the settings as columns; a callable by its name."""
         row = {field.name: getattr(self, field.name) for field in fields(self)}
         if callable(self.failure_probability):
             row["failure_probability"] = getattr(self.failure_probability, "__name__", "a callable")
         return pd.DataFrame([row | {"source": self.provenance}])
-
-    @property
-    def _rounding(self) -> float:
-        return _ROUNDING * max(1.0, self.harm_penalty, abs(self.utility_threshold))
 
     def _gate(self, delay: float, p_err: float, p_fail: float, utility: float, tie: bool) -> str | None:
         if delay < self.min_delay:
@@ -253,7 +254,7 @@ def decide_many(rule: InterventionRule, delay: Any, p_err: Any, p0: Any, p1: Any
     with np.errstate(invalid="ignore"):
         rescue, harm = (1 - without) * with_, without * (1 - with_)
         utility = rescue - rule.harm_penalty * harm
-        tie = np.abs(utility - rule.utility_threshold) <= rule._rounding
+        tie = rule.is_tie(utility)
     held = {
         "not evaluable": ~evaluable,
         "delay": d < rule.min_delay,
@@ -281,7 +282,7 @@ def first_pass(candidates: pd.DataFrame) -> pd.DataFrame:
     ----------
     candidates : DataFrame
         task_id, condition, replicate, delay and action ("refresh" or "hold"); further columns stay. A row with
-        `reached` False is never acted on: the run was over.
+        `reached` False or missing is never acted on: there the run was over.
 
     Returns
     -------
@@ -306,7 +307,7 @@ def first_pass(candidates: pd.DataFrame) -> pd.DataFrame:
         raise DataError("a trajectory has this delay twice", row=where, mend="decide on one data set at a time")
     passes = (candidates["action"] == "refresh").to_numpy(dtype=bool)
     if "reached" in candidates:
-        passes &= candidates["reached"].to_numpy(dtype=bool)
+        passes = passes & candidates["reached"].astype("boolean").fillna(False).to_numpy(dtype=bool)
     first = key[passes].sort_values("delay", kind="stable").drop_duplicates(TRAJECTORY).index
     return candidates.assign(refreshed=np.isin(np.arange(len(key)), first))
 

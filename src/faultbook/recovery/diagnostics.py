@@ -1,0 +1,509 @@
+"""What the three models can be trusted for: coefficients, calibration, separation, and gates that nothing reaches."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+from scipy.optimize import linprog
+from statsmodels.discrete.discrete_model import Logit
+from statsmodels.tools.sm_exceptions import ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning
+
+from faultbook.errors import FaultbookError
+from faultbook.recovery.estimators import (
+    KEY,
+    TARGETS,
+    Estimators,
+    Floats,
+    Truths,
+    data_sha256,
+    feature_matrix,
+    reached_rows,
+    truths,
+)
+from faultbook.recovery.rule import InterventionRule, decide_many
+from faultbook.stats.bootstrap import cluster_bootstrap
+from faultbook.stats.proportion import check_level, wilson
+
+SUMMARY_COLUMNS = ["model", "feature", "coefficient", "se", "z", "p", "low", "high", "used", "n", "n_tasks", "note"]
+CALIBRATION_COLUMNS = [
+    *("model", "bin", "predicted", "predicted_low", "predicted_high"),
+    *("observed", "low", "high", "n", "n_tasks", "events"),
+]
+BRIER_COLUMNS = [
+    *("model", "brier", "low", "high", "base_rate", "brier_of_base_rate"),
+    *("gain", "gain_low", "gain_high", "n", "n_tasks", "note"),
+]
+SEPARATION_COLUMNS = ["model", "features", "how", "kind", "note"]
+FOLD_COLUMNS = ["model", "fold", "n", "n_tasks", "n_events", "n_train", "n_train_events", "note"]
+EVENT_COLUMNS = ["model", "n", "n_tasks", "n_events", "rarer", "rarer_tasks", "n_features", "tasks_per_feature", "note"]
+REACH_COLUMNS = [
+    *("gate", "threshold", "lowest_seen", "highest_seen", "lowest_possible", "highest_possible"),
+    *("n_rows", "n_passing", "reachable", "note"),
+]
+
+_MOST_BINS = 5
+_FEW_EVENTS = 10  # a feature, below which logistic coefficients are biased: Peduzzi et al. 1996
+_SEEN = 1e-6  # margins and weights of standardised features below this are zero to the solver
+_EDGE_POINTS = 257
+_GATE_VALUES = {"delay": "delay", "error": "p_err", "failure": "p_fail", "utility": "u"}
+
+
+def summaries(estimators: Estimators, candidates: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Coefficients for reading: maximum likelihood without a penalty, errors clustered by task.
+
+    They are not what `Estimators` predicts with, which stands beside them as `used`: an ℓ2 penalty shrinks
+    coefficients, and leaves no honest error of its own.
+
+    Parameters
+    ----------
+    estimators : Estimators
+        The models; only features and `used` are taken from them.
+    candidates : DataFrame
+        The table `Candidates`; only rows with `reached` are used.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    DataFrame
+        For each model one row for the intercept and one a feature: coefficient (log odds per standard deviation of
+        the feature in these rows), se, z, p, low, high, used, n, n_tasks and note. What cannot be estimated is NaN,
+        and `note` says why: one outcome only, a constant or collinear feature, separation, too few tasks.
+    """
+    level = check_level(level)
+    rows = reached_rows(candidates)
+    x, task = feature_matrix(rows, estimators.features), pd.factorize(rows["task_id"])[0]
+    names = list(estimators.features)
+    constant = [False, *(np.ptp(x, axis=0) == 0)]
+    tables = []
+    for model, target in TARGETS.items():
+        fitted = estimators.models[model]
+        used = [fitted.intercept, *fitted.coefficient] if fitted.base_rate is None else np.nan
+        estimates, note = _maximum_likelihood(x, truths(rows, target), task, names, level)
+        table = pd.DataFrame({"model": model, "feature": ["intercept", *names], "used": used, **estimates})
+        table["note"] = np.where(constant, "constant: it has one value in all rows", note)
+        tables.append(table)
+    return pd.concat(tables, ignore_index=True).assign(n=len(rows), n_tasks=len(np.unique(task)))[SUMMARY_COLUMNS]
+
+
+def calibration(
+    estimators: Estimators, candidates: pd.DataFrame, *, out_of_fold: bool = True, n_bins: int = 5, level: float = 0.95
+) -> pd.DataFrame:
+    """Predicted against observed shares, in few bins of about equal size.
+
+    Parameters
+    ----------
+    estimators, candidates
+        The models and the table `Candidates`, on which they were fitted if `out_of_fold`.
+    out_of_fold : bool
+        Judge each row by models that saw no row of its task; False takes the models as they are, for other data.
+    n_bins : int
+        Quantile bins, 1 to 5; equal predictions share a bin, so there may be fewer.
+    level : float
+        Confidence level of Wilson's interval, which takes rows as independent: rows of one task are not, so with
+        `n_tasks` far below `n` it is too narrow.
+
+    Returns
+    -------
+    DataFrame
+        model, bin (from 0), predicted (mean), predicted_low, predicted_high, observed (share), low, high, n, n_tasks
+        and events.
+
+    Raises
+    ------
+    FaultbookError
+        If `n_bins` is not 1 to 5, or the models were not fitted on these candidates (`out_of_fold`).
+    """
+    if n_bins not in range(1, _MOST_BINS + 1):
+        raise FaultbookError(f"n_bins is {n_bins}; give 1 to {_MOST_BINS}: more leave too few rows in each")
+    rows = _judged(estimators, candidates, out_of_fold)
+    found: list[dict[str, object]] = []
+    for model in TARGETS:
+        p, event = rows[model].to_numpy(), rows[f"is_{model}"].to_numpy()
+        inner = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)[1:-1]))
+        groups = rows.groupby(np.searchsorted(inner, p, side="left"), sort=True).indices
+        for number, places in enumerate(groups.values()):
+            share = wilson(int(event[places].sum()), len(places), level)
+            found.append(
+                {"model": model, "bin": number, "predicted": p[places].mean()}
+                | {"predicted_low": p[places].min(), "predicted_high": p[places].max()}
+                | {"observed": share.estimate, "low": share.low, "high": share.high, "n": share.n, "events": share.k}
+                | {"n_tasks": rows["task_id"].iloc[places].nunique()}
+            )
+    return pd.DataFrame(found, columns=CALIBRATION_COLUMNS)
+
+
+def brier(
+    estimators: Estimators,
+    candidates: pd.DataFrame,
+    *,
+    out_of_fold: bool = True,
+    level: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int | np.random.Generator = 0,
+) -> pd.DataFrame:
+    """Brier scores, the mean squared error of probabilities, beside that of the base rate.
+
+    Parameters
+    ----------
+    estimators, candidates, out_of_fold
+        As in `calibration`.
+    level, n_resamples, seed
+        Of the percentile bootstrap over tasks.
+
+    Returns
+    -------
+    DataFrame
+        One row a model: brier (0 is best) with low and high; base_rate, the share of events in these rows, and
+        brier_of_base_rate, of predicting it everywhere; gain (what the model is better by; below 0 it is worse than
+        no model) with gain_low and gain_high; n, n_tasks, note. A bound is NaN where tasks do not differ.
+
+    References
+    ----------
+    Brier (1950), Monthly Weather Review 78, 1-3.
+    """
+    rows = _judged(estimators, candidates, out_of_fold)
+    settings: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "seed": seed}
+    found = []
+    for model in TARGETS:
+        event = rows[f"is_{model}"].to_numpy(dtype=np.float64)
+        rate = float(event.mean())
+        error = np.square(event - rows[model].to_numpy())
+        score = cluster_bootstrap(error, rows["task_id"].to_numpy(), **settings)
+        gain = cluster_bootstrap(np.square(event - rate) - error, rows["task_id"].to_numpy(), **settings)
+        note = "one outcome only: the base rate cannot be bettered" if rate in (0, 1) else ""
+        found.append(
+            {"model": model, "brier": score.estimate, "low": score.low, "high": score.high, "base_rate": rate}
+            | {"brier_of_base_rate": rate * (1 - rate), "gain": gain.estimate}
+            | {"gain_low": gain.low, "gain_high": gain.high, "n": score.n, "n_tasks": score.n_clusters, "note": note}
+        )
+    return pd.DataFrame(found, columns=BRIER_COLUMNS)
+
+
+def separation(candidates: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
+    """Features that separate the outcomes of a model, one by one and jointly: no finite likelihood estimate exists.
+
+    Parameters
+    ----------
+    candidates : DataFrame
+        The table `Candidates`; only rows with `reached` are used.
+    features : sequence of str
+        The features.
+
+    Returns
+    -------
+    DataFrame
+        One row a find, none if there is none: model, features (a smallest set that separates), how ("alone" or
+        "jointly"), kind ("complete": every row is on its side of a border; "quasi-complete": some lie on it) and note.
+
+    Notes
+    -----
+    A linear programme looks for weights under which no row is on the wrong side and, for quasi-complete separation,
+    at least one is on the right side. The set named jointly is one from which no feature can be taken.
+
+    References
+    ----------
+    Albert & Anderson (1984), Biometrika 71, 1-10 (the two kinds). Konis (2007), Linear programming algorithms for
+    detecting separated data in binary logistic regression models, thesis, University of Oxford.
+    """
+    rows = reached_rows(candidates)
+    x = feature_matrix(rows, features)
+    found = []
+    for model, target in TARGETS.items():
+        for names, kind in _separating(x, truths(rows, target), list(features)):
+            how = "jointly" if len(names) > 1 else "alone"
+            note = (
+                f"{target}: weights grow without bound unless penalised; Firth's penalty (penalty='firth') is a remedy"
+            )
+            found.append((model, ", ".join(names), how, kind, note))
+    return pd.DataFrame(found, columns=SEPARATION_COLUMNS)
+
+
+def folds(estimators: Estimators, candidates: pd.DataFrame) -> pd.DataFrame:
+    """Events in each fold, and folds whose training rows have one outcome only.
+
+    Returns
+    -------
+    DataFrame
+        model, fold, n, n_tasks and n_events of the fold; n_train and n_train_events of the rows that its model was
+        fitted on; note.
+    """
+    rows = _judged(estimators, candidates, out_of_fold=True)
+    found = []
+    for model in TARGETS:
+        events = rows[f"is_{model}"]
+        for fold, part in rows.groupby(f"fold_{model}", sort=True):
+            n_events, n_train = int(part[f"is_{model}"].sum()), len(rows) - len(part)
+            training = int(events.sum()) - n_events
+            note = "its training rows have one outcome: the base rate stands in" if training in (0, n_train) else ""
+            sizes = (len(part), part["task_id"].nunique(), n_events, n_train, training)
+            found.append((model, int(str(fold)), *sizes, note))
+    return pd.DataFrame(found, columns=FOLD_COLUMNS)
+
+
+def events(candidates: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
+    """How many events there are for each feature that a model weighs.
+
+    Returns
+    -------
+    DataFrame
+        One row a model: n, n_tasks, n_events, rarer (rows with the rarer outcome), rarer_tasks (tasks with such a
+        row: rows of a task are not independent), n_features (those that vary), tasks_per_feature (rarer_tasks a
+        feature) and note.
+
+    References
+    ----------
+    Peduzzi et al. (1996), Journal of Clinical Epidemiology 49, 1373-1379: at least 10 events a feature.
+    """
+    rows = reached_rows(candidates)
+    n_features = int((np.ptp(feature_matrix(rows, features), axis=0) > 0).sum()) if len(rows) else 0
+    found = []
+    for model, target in TARGETS.items():
+        y = truths(rows, target)
+        rarer = y if 2 * y.sum() <= len(y) else ~y
+        tasks = rows["task_id"][rarer].nunique()
+        ratio = tasks / n_features if n_features else np.nan
+        few = f"fewer than {_FEW_EVENTS} tasks with the rarer outcome a feature: use few features and a strong penalty"
+        note = few if ratio < _FEW_EVENTS else ""
+        counts = (len(y), rows["task_id"].nunique(), int(y.sum()), int(rarer.sum()), tasks, n_features)
+        found.append((model, *counts, ratio, note))
+    return pd.DataFrame(found, columns=EVENT_COLUMNS)
+
+
+def reachable(rule: InterventionRule, estimators: Estimators, candidates: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Which gates of a rule these models can pass at all.
+
+    A penalised model keeps away from 0 and 1: with C = .1, 93 tasks and one feature that separates perfectly, p_err
+    stays below .876, and a rule with the experiment's threshold never acts. Thresholds go with features, their scale
+    and C.
+
+    Parameters
+    ----------
+    rule : InterventionRule
+        The rule.
+    estimators : Estimators
+        The models that it is to work with.
+    candidates : DataFrame, optional
+        Rows to look at; those that were fitted unless given (none if the models come from a file).
+
+    Returns
+    -------
+    DataFrame
+        One row each for the gates "delay", "error" (p_err), "failure" (p_fail) and "utility" (u), and one for "all":
+        threshold; lowest_seen and highest_seen in the rows; lowest_possible and highest_possible of the models within
+        the ranges that the features had when fitted (NaN for the delay, which no model gives); n_rows; n_passing;
+        reachable (<NA> if "all" gates are possible one by one, but no row passes them together) and note, a sentence.
+
+    Notes
+    -----
+    Extremes of p_err and p0 are exact: they lie at corners. u rises with p1 and falls with p0, so its extremes lie on
+    the outline of the log odds of the two, a polygon with two corners a feature; its edges are searched at 257 points.
+    """
+    rows = _rows_seen(estimators, candidates)
+    decided = decide_many(rule, rows["delay"], rows["p_err"], rows["p0"], rows["p1"])
+    seen: dict[str, Floats] = {name: rows[name].to_numpy(dtype=np.float64) for name in ("delay", "p_err")}
+    seen["p_fail"] = np.array([rule.p_fail(float(p)) for p in rows["p0"]], dtype=np.float64)
+    seen["u"] = decided["utility_score"].to_numpy()
+    possible = _possible(rule, estimators)
+    found = [_reach_of_gate(rule, gate, seen[value], possible[value]) for gate, value in _GATE_VALUES.items()]
+    n_acts = int((decided["action"] == "refresh").sum())
+    closed = any(row["reachable"] is False for row in found)
+    note = f"the rule acts on {n_acts} of {len(rows)} rows"
+    if closed:
+        settings = "Firth's penalty" if estimators.C is None else f"C = {estimators.C:g}"
+        note += f"; it never can with these features and {settings}. Its thresholds: {rule.provenance}"
+    together = False if closed else (True if n_acts else None)
+    found.append({"gate": "all", "n_rows": len(rows), "n_passing": n_acts, "reachable": together, "note": note})
+    return pd.DataFrame(found, columns=REACH_COLUMNS).astype({"reachable": "boolean"})
+
+
+def _reach_of_gate(rule: InterventionRule, gate: str, seen: Floats, possible: Floats) -> dict[str, Any]:
+    threshold = float(getattr(rule, "min_delay" if gate == "delay" else f"{gate}_threshold"))
+    passing, open_ = (_passes(rule, gate, values, threshold) for values in (seen, possible))
+    (lowest_seen, highest_seen), (lowest, highest) = _range(seen), _range(possible)
+    asked = f"{_GATE_VALUES[gate]} {'>' if gate == 'utility' and rule.on_tie == 'hold' else '≥'} {threshold:g}"
+    note = f"{int(passing.sum())} of {len(seen)} rows have {asked}" if len(seen) else "no rows to look at"
+    reached = bool(passing.any() or open_.any()) if len(seen) + len(possible) else None
+    if reached is False:
+        _, top = _range(np.concatenate([seen, possible]))
+        note = f"{asked} is never reached: the highest attainable value is {top:.3f}"
+        note = f"{_GATE_VALUES[gate]} cannot be evaluated anywhere" if np.isnan(top) else note
+    elif len(possible) and open_.all():
+        note += "; the gate holds nothing back"
+    return (
+        {"gate": gate, "threshold": threshold, "lowest_seen": lowest_seen, "highest_seen": highest_seen}
+        | {"lowest_possible": lowest, "highest_possible": highest, "n_rows": len(seen)}
+        | {"n_passing": int(passing.sum()), "reachable": reached, "note": note}
+    )
+
+
+def _passes(rule: InterventionRule, gate: str, values: Floats, threshold: float) -> Truths:
+    if gate != "utility":
+        return values >= threshold
+    tie = rule.is_tie(values)
+    return np.where(tie, rule.on_tie == "refresh", values > threshold)
+
+
+def _range(values: Floats) -> tuple[float, float]:
+    known = values[~np.isnan(values)]
+    return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
+
+
+def _rows_seen(estimators: Estimators, candidates: pd.DataFrame | None) -> pd.DataFrame:
+    if candidates is not None:
+        rows = reached_rows(candidates)
+        return rows[KEY].join(estimators.predict(rows)).reset_index(drop=True)
+    fitted = estimators.fitted
+    return pd.DataFrame(columns=[*KEY, *TARGETS]) if fitted is None else fitted
+
+
+def _possible(rule: InterventionRule, estimators: Estimators) -> dict[str, Floats]:
+    """Values that the models can give within the ranges of the features, extremes included."""
+    low, high = np.array(estimators.low), np.array(estimators.high)
+    weights = np.array(estimators.p_err.coefficient)
+    corners = np.array([np.where(weights > 0, low, high), np.where(weights > 0, high, low)])
+    outline = _outline(estimators)
+    p0, p1 = estimators.p0.probabilities(outline), estimators.p1.probabilities(outline)
+    p_fail = np.array([rule.p_fail(float(p)) for p in np.linspace(p0.min(), p0.max(), _EDGE_POINTS)])
+    utility = (1 - p0) * p1 - rule.harm_penalty * p0 * (1 - p1)
+    return {"delay": np.empty(0), "p_err": estimators.p_err.probabilities(corners), "p_fail": p_fail, "u": utility}
+
+
+def _outline(estimators: Estimators) -> Floats:
+    """Rows of features along the outline of all (log odds of p0, log odds of p1) within the features' ranges.
+
+    The two are linear in the features, so a box of features becomes a polygon whose edges are the features' own
+    directions, sorted by angle: from the lowest corner, move one feature after the other from end to end, and back.
+    """
+    low, high = np.array(estimators.low), np.array(estimators.high)
+    slopes = np.array([np.divide(model.coefficient, model.scale) for model in (estimators.p0, estimators.p1)])
+    directions = slopes * (high - low)
+    upwards = (directions[1] > 0) | ((directions[1] == 0) & (directions[0] > 0))
+    start, end = np.where(upwards, low, high), np.where(upwards, high, low)
+    angles = np.arctan2(*np.where(upwards, directions, -directions)[::-1])
+    corners = [start]
+    for goal in (end, start):
+        for feature in np.argsort(angles, kind="stable"):
+            corner = corners[-1].copy()
+            corner[feature] = goal[feature]
+            corners.append(corner)
+    return np.concatenate([np.linspace(one, other, _EDGE_POINTS) for one, other in itertools.pairwise(corners)])
+
+
+def _judged(estimators: Estimators, candidates: pd.DataFrame, out_of_fold: bool) -> pd.DataFrame:
+    """Reached rows with predictions (p_err, …), what came of them (is_p_err, …) and, out of fold, the folds."""
+    rows = reached_rows(candidates)
+    if rows.empty:
+        raise FaultbookError("no candidate was reached; there is nothing to judge the models on")
+    if out_of_fold:
+        predictions = estimators.out_of_fold
+        if data_sha256(candidates, estimators.features) != estimators.data_sha256:
+            raise FaultbookError("the models were not fitted on these candidates; judge them with out_of_fold=False")
+        judged = rows[KEY].merge(predictions, on=KEY, how="left", validate="one_to_one")
+        if judged["p0"].isna().any():
+            raise FaultbookError("tasks have other names than when the models were fitted; fit them again")
+    else:
+        judged = rows[KEY].join(estimators.predict(rows)).reset_index(drop=True)
+    return judged.assign(**{f"is_{model}": truths(rows, target) for model, target in TARGETS.items()})
+
+
+def _maximum_likelihood(
+    x: Floats, y: Truths, task: npt.NDArray[np.intp], names: list[str], level: float
+) -> tuple[dict[str, Floats], str]:
+    """Estimates of the intercept and each feature, NaN where there are none, and the reason or a caution."""
+    varies = np.ptp(x, axis=0) > 0
+    estimates = {name: np.full(1 + len(names), np.nan) for name in ("coefficient", "se", "z", "p", "low", "high")}
+    why = _why_no_estimate(x[:, varies], y, [name for name, kept in zip(names, varies, strict=True) if kept])
+    if why:
+        return estimates, why
+    design = _design(x[:, varies])
+    with warnings.catch_warnings():
+        # narrowly: any other warning still shows
+        for category in (ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning):
+            warnings.simplefilter("ignore", category)
+        few = len(np.unique(task)) <= design.shape[1]
+        cluster = {} if few else {"cov_type": "cluster", "cov_kwds": {"groups": task}}
+        fitted = Logit(y.astype(np.float64), design).fit(disp=0, maxiter=200, **cluster)
+    if not fitted.mle_retvals["converged"]:
+        return estimates, "the likelihood has no maximum that could be found"
+    places = np.concatenate([[True], varies])
+    estimates["coefficient"][places] = fitted.params
+    if few:
+        return estimates, f"no errors: {len(np.unique(task))} tasks for {design.shape[1]} coefficients"
+    reach = stats.norm.ppf((1 + level) / 2) * fitted.bse
+    found = {"se": fitted.bse, "z": fitted.tvalues, "p": fitted.pvalues}
+    for name, values in (found | {"low": fitted.params - reach, "high": fitted.params + reach}).items():
+        estimates[name][places] = values
+    return estimates, ""
+
+
+def _why_no_estimate(x: Floats, y: Truths, names: list[str]) -> str:
+    if y.all() or not y.any():
+        return "one outcome only"
+    design = _design(x)
+    if np.linalg.matrix_rank(design) < design.shape[1]:
+        needed = [
+            name
+            for place, name in enumerate(names, start=1)
+            if np.linalg.matrix_rank(np.delete(design, place, axis=1)) == np.linalg.matrix_rank(design)
+        ]
+        return f"collinear features: {', '.join(needed)}"
+    found = _separating(x, y, names)
+    return f"{found[0][1]} separation by {', '.join(found[0][0])}: no finite estimate" if found else ""
+
+
+def _separating(x: Floats, y: Truths, names: list[str]) -> list[tuple[list[str], str]]:
+    """Sets of features that separate, each with its kind: single ones, then a smallest set of several."""
+    kept = np.flatnonzero(np.ptp(x, axis=0) > 0)
+    if y.all() or not y.any() or not len(kept):
+        return []
+    alone = {place: _alone(x[:, place], y) for place in kept}
+    found = [([names[place]], kind) for place, kind in alone.items() if kind]
+    side = np.where(y, 1.0, -1.0)[:, np.newaxis] * _design(x[:, kept])
+    side = np.unique(side, axis=0)
+    kind = _kind(side)
+    if kind and kind not in [other for _, other in found]:
+        columns = list(range(1, side.shape[1]))
+        for column in list(columns):
+            fewer = [other for other in columns if other != column]
+            if fewer and _kind(side[:, [0, *fewer]]) == kind:
+                columns = fewer
+        found.append(([names[kept[column - 1]] for column in columns], kind))
+    return found
+
+
+def _alone(x: Floats, y: Truths) -> str:
+    """How one feature separates the outcomes: "complete", "quasi-complete" or not at all, ""."""
+    (low, high), (low_event, high_event) = _range(x[~y]), _range(x[y])
+    if high < low_event or high_event < low:
+        return "complete"
+    return "quasi-complete" if high == low_event or high_event == low else ""
+
+
+def _kind(side: Floats) -> str:
+    """As `_alone`, of rows (1, features) times the sign of their outcome: are there weights w with side @ w ≥ 0?"""
+    n, width = side.shape
+    box = [(-1.0, 1.0)] * width
+    widest = linprog(
+        np.array([0.0] * width + [-1.0]),
+        A_ub=np.column_stack([-side, np.ones(n)]),
+        b_ub=np.zeros(n),
+        bounds=[*box, (0.0, 1.0)],
+    )
+    if widest.status == 0 and widest.x[-1] > _SEEN:
+        return "complete"
+    total = linprog(-side.sum(axis=0), A_ub=-side, b_ub=np.zeros(n), bounds=box)
+    margins = side @ total.x if total.status == 0 else np.zeros(1)
+    return "quasi-complete" if margins.max() > _SEEN and margins.min() > -_SEEN * margins.max() else ""
+
+
+def _design(x: Floats) -> Floats:
+    """A column of ones, then the features in standard deviations."""
+    return np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / x.std(axis=0)])

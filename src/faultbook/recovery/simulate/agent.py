@@ -1,0 +1,289 @@
+"""A scripted agent for household tasks: it reads, believes what it reads, and acts on what it believes.
+
+It is no language model and stands for none. It is a stand-in with known habits, by which the machinery of paired
+branches can be tried on a real engine:
+
+* It searches places in an order of its own, takes the first thing of the wanted kind that it sees, treats it if the
+  task says so, and brings it where it is to go.
+* It believes the text it is shown, even if it does not fit the command: told that it arrived at cabinet 1, it takes
+  itself to be there. So a stale observation misleads it.
+* Where nothing happens it tries again, a few times, then gives up on that place and goes on with the next. When it has
+  given up on all, it forgets and starts over. How often it tries is its character, drawn from its seed: 1 to 3 times.
+* It takes some places that have no door for places that have one (a third of them, drawn from its seed) and tries to
+  open them, in vain: undisturbed runs are not free of failed commands either.
+* A text that says nothing (a missing observation, a hidden answer) is no news: it supposes that the command did what it
+  should, and looks closer (``examine``) where it would have seen things.
+* An answer of ``look`` that contradicts where it thinks it is sets it right, and so does one that comes while nothing
+  works: it examines the place again.
+
+* Told to plan anew, it forgets what it searched and draws a new order of search.
+
+With noise it does something else that is plausible now and then: another place, ``look``, ``inventory`` or ``examine``.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from faultbook.errors import FaultbookError
+from faultbook.recovery.simulate.household import DEVICES, OPENABLE
+
+MOST_TRIES = 3
+MISJUDGED_SHARE = 1 / 3
+_TASK = re.compile(r"put (?:a|an|some) (?:(hot|cool|clean) )?(\w+) (?:in|on) (\w+)")
+_TREATMENTS = {"hot": "heat", "cool": "cool", "clean": "clean"}
+_THING = re.compile(r"\ban? (\w+ \d+)")
+_PLACE = r"(\w+ \d+)"
+_ARRIVED = re.compile(rf"You arrive at {_PLACE}\.")
+_FACING = re.compile(rf"You are facing the {_PLACE}\.")
+_CONTENTS = re.compile(rf"(?:On the {_PLACE}|The {_PLACE} is open\. In it), you see ([^.]*)\.")
+_CLOSED = re.compile(rf"The {_PLACE} is closed\.")
+_TAKEN = re.compile(rf"You pick up the {_PLACE} from the {_PLACE}\.")
+_MOVED = re.compile(rf"You move the {_PLACE} to the {_PLACE}\.")
+_TREATED = re.compile(rf"You (?:heat|cool|clean) the {_PLACE} using the {_PLACE}\.")
+_CARRYING = re.compile(r"You are carrying: an? (\w+ \d+)\.")
+
+
+@dataclass(slots=True)
+class Beliefs:
+    """What the agent takes to be so.
+
+    Attributes
+    ----------
+    at : str or None
+        Where it is; None in the middle of the room.
+    seen : dict of str to set of str
+        What is in a place, for places whose contents it has read.
+    closed : set of str
+        Places that it has read to be closed, and not opened since.
+    given_up : set of str
+        Places where nothing worked.
+    held : str or None
+        What it carries.
+    treated : bool
+        Whether the thing is hot, cool or clean, as the task wants it.
+    failures : int
+        How often in a row nothing happened.
+    check : str or None
+        A command by which to make sure before anything else.
+    """
+
+    at: str | None = None
+    seen: dict[str, set[str]] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    given_up: set[str] = field(default_factory=set)
+    held: str | None = None
+    treated: bool = False
+    failures: int = 0
+    check: str | None = None
+
+
+class ScriptedAgent:
+    """The scripted household agent.
+
+    Parameters
+    ----------
+    noise : float
+        Probability, at each command, of another one that is plausible.
+    seed : int
+        Of its character: the order in which it searches, how often it tries; and of its noise.
+    """
+
+    def __init__(self, noise: float = 0.0, seed: int = 0) -> None:
+        self._noise, self._rng = noise, np.random.default_rng(seed)
+        self._tries = int(self._rng.integers(1, MOST_TRIES + 1))
+        self._places: list[str] = []
+        self._misjudged: set[str] = set()
+        self._in_vain = False
+        self._treatment: str | None = None
+        self._target = self._destination = ""
+        self._last = ""
+        self.beliefs = Beliefs()
+
+    def start(self, task_text: str, observation: str) -> None:
+        """Begin a task: read what is wanted, and which places there are.
+
+        Raises
+        ------
+        FaultbookError
+            If the task is none that the agent understands.
+        """
+        wanted = _TASK.search(task_text)
+        if wanted is None:
+            raise FaultbookError(f"the scripted agent does not understand the task '{task_text}'")
+        state, self._target, self._destination = wanted.groups()
+        self._treatment = _TREATMENTS.get(state)
+        places = _THING.findall(observation.partition("Your task is to")[0])
+        self._places = [places[number] for number in self._rng.permutation(len(places))]
+        open_places = [place for place in self._places if place.rpartition(" ")[0] not in OPENABLE]
+        self._misjudged = {place for place in open_places if self._rng.random() < MISJUDGED_SHARE}
+        self.beliefs = Beliefs(treated=self._treatment is None)
+        self._last = ""
+
+    def copy(self, seed: int | None = None) -> Self:
+        """An independent agent with the same beliefs."""
+        other = copy.deepcopy(self)
+        if seed is not None:
+            other._rng = np.random.default_rng(seed)
+        return other
+
+    def replan(self) -> None:
+        """Forget which places were searched or given up, and search in a new order; what it has and where it is stays."""
+        b = self.beliefs
+        self._places = [self._places[number] for number in self._rng.permutation(len(self._places))]
+        self.beliefs = Beliefs(at=b.at, held=b.held, treated=b.treated)
+
+    # ---- reading ------------------------------------------------------------------------------------------------
+
+    def observe(self, text: str) -> None:
+        """Believe what a text says; if it says nothing, suppose that the last command did what it should."""
+        if "Nothing happens." in text:
+            self._nothing_happened()
+            return
+        readings = (self._read_place(text), self._read_contents(text), self._read_doings(text))
+        if not any(readings):
+            self._suppose()
+        if not _FACING.search(text):
+            self.beliefs.failures = 0
+
+    def _read_place(self, text: str) -> bool:
+        b = self.beliefs
+        if match := _FACING.search(text):
+            if match[1] != b.at or b.failures:
+                b.check = f"examine {match[1]}"
+            b.at, b.failures = match[1], 0
+            return True
+        if match := _ARRIVED.search(text):
+            b.at = match[1]
+            return True
+        if "middle of a room" in text:
+            b.at = None
+            return True
+        return False
+
+    def _read_contents(self, text: str) -> bool:
+        b = self.beliefs
+        if match := _CONTENTS.search(text):
+            place = match[1] or match[2]
+            b.at, b.seen[place] = place, set(_THING.findall(match[3]))
+            b.closed.discard(place)
+            return True
+        if match := _CLOSED.search(text):
+            b.at = match[1]
+            b.closed.add(match[1])
+            b.seen.pop(match[1], None)
+            return True
+        return False
+
+    def _read_doings(self, text: str) -> bool:
+        b = self.beliefs
+        if match := _TAKEN.search(text):
+            b.held, b.at = match.groups()
+            b.seen.get(b.at or "", set()).discard(match[1])
+        elif match := _MOVED.search(text):
+            b.held, b.at = None, match[2]
+        elif match := _TREATED.search(text):
+            b.treated, b.at = True, match[2]
+        elif match := _CARRYING.search(text):
+            b.held = match[1]
+        elif "You are not carrying anything." in text:
+            b.held = None
+        else:
+            return False
+        return True
+
+    def _nothing_happened(self) -> None:
+        """Try again, up to a point; then turn to another place, after a look into its own hands where a grip failed."""
+        b = self.beliefs
+        if self._in_vain:
+            return
+        b.failures += 1
+        if b.failures < self._tries:
+            return
+        place = " ".join(self._last.split()[-2:])  # every command that can fail ends in a place
+        b.given_up.add(place)
+        b.failures, b.at = 0, None if b.at == place else b.at
+        b.check = "inventory" if self._last.startswith("take ") else None
+
+    def _suppose(self) -> None:
+        b, (verb, _, rest) = self.beliefs, self._last.partition(" ")
+        if verb == "go":
+            b.at = rest.removeprefix("to ")
+            b.check = f"examine {b.at}"
+        elif verb == "open":
+            b.closed.discard(rest)
+            b.check = f"examine {rest}"
+        elif verb == "take":
+            b.held = rest.partition(" from ")[0]
+        elif verb in DEVICES:
+            b.treated = True
+
+    # ---- acting -------------------------------------------------------------------------------------------------
+
+    def act(self) -> str:
+        """The next command."""
+        command = self._choose()
+        if self._noise and self._rng.random() < self._noise:
+            command = self._other_than(command)
+        self._last = command
+        return command
+
+    def _other_than(self, command: str) -> str:
+        choices = [f"go to {place}" for place in self._places if place not in self.beliefs.seen]
+        choices += ["look", "inventory"] + ([f"examine {self.beliefs.at}"] if self.beliefs.at else [])
+        choices = [choice for choice in choices if choice != command]
+        return choices[self._rng.integers(len(choices))]
+
+    def _choose(self) -> str:
+        b, self._in_vain = self.beliefs, False
+        check, b.check = b.check, None
+        if check:
+            return check
+        if b.at in self._misjudged and b.at in b.seen:
+            self._misjudged.remove(b.at)
+            self._in_vain = True
+            return f"open {b.at}"
+        return self._deliver() if self.beliefs.held else self._search()
+
+    def _deliver(self) -> str:
+        b = self.beliefs
+        kind = self._destination if b.treated else DEVICES[self._treatment or ""]
+        place = self._next_place([name for name in self._places if name.rpartition(" ")[0] == kind])
+        if b.at != place:
+            return f"go to {place}"
+        if not b.treated:
+            return f"{self._treatment} {b.held} with {place}"
+        return f"open {place}" if place in b.closed else f"move {b.held} to {place}"
+
+    def _next_place(self, places: list[str]) -> str:
+        """Where it is, if that will do, else the first not given up; if all are, it tries all again."""
+        b = self.beliefs
+        if not set(places) - b.given_up:
+            b.given_up -= set(places)
+        open_to_try = [place for place in places if place not in b.given_up]
+        return b.at if b.at in open_to_try else open_to_try[0]
+
+    def _search(self) -> str:
+        b = self.beliefs
+        if b.at and b.at not in b.given_up:
+            if thing := self._wanted(b.at):
+                return f"take {thing} from {b.at}"
+            if b.at in b.closed:
+                return f"open {b.at}"
+            if b.at not in b.seen:
+                return f"examine {b.at}"
+        for place in self._places:
+            if place not in b.given_up and (place not in b.seen or self._wanted(place)):
+                return f"go to {place}"
+        b.seen, b.given_up = {}, set()
+        return "inventory"
+
+    def _wanted(self, place: str) -> str | None:
+        things = self.beliefs.seen.get(place, set())
+        wanted = sorted(thing for thing in things if thing.rpartition(" ")[0] == self._target)
+        return wanted[0] if wanted else None
