@@ -455,6 +455,8 @@ def test_candidates_that_are_no_candidates() -> None:
     candidates, probabilities = simulated(3)
     with pytest.raises(DataError, match="candidates: no column reached"):
         chosen(candidates.drop(columns="reached"), probabilities)
+    with pytest.raises(DataError, match="column 'delay': candidates: type 'str'; give whole numbers"):
+        chosen(candidates.astype({"delay": "str"}), probabilities)
     with pytest.raises(DataError, match="candidates: no rows"):
         chosen(candidates.head(0), probabilities)
 

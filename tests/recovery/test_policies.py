@@ -197,9 +197,9 @@ def test_a_detector_is_matched_on_interventions() -> None:
 
 
 def test_with_tied_scores_the_nearest_number_is_taken() -> None:
-    candidates, probabilities = simulated(20)
+    candidates, _ = simulated(20)
     counts = {int(AnomalyDetector(t, "x_noops").choose(candidates).sum()) for t in (*range(5), math.inf)}
-    for wanted in range(0, max(counts) + 3):
+    for wanted in range(max(counts) + 3):
         found = int(match_detector(candidates, interventions=wanted, score="x_noops").choose(candidates).sum())
         assert found == min(counts, key=lambda count: (abs(count - wanted), count))
 
@@ -270,7 +270,7 @@ def test_recorded_decisions() -> None:
     with pytest.raises(DataError, match="column 'acted': a second intervention in a trajectory, or one after it had"):
         policy.choose(twice)
     over = candidates.assign(acted=~candidates["reached"])
-    with pytest.raises(DataError, match="task t., .*, replicate 0, delay ., column 'acted'"):
+    with pytest.raises(DataError, match=r"task t., .*, replicate 0, delay ., column 'acted'"):
         policy.choose(over)
     with pytest.raises(DataError, match="no such column"):
         Recorded("theirs", "x").choose(candidates)

@@ -84,6 +84,9 @@ def trajectories_of(candidates: pd.DataFrame) -> Trajectories:
         raise DataError(f"candidates: no column {', '.join(lacking)}", mend="make them with candidates()")
     if candidates.empty:
         raise DataError("candidates: no rows", mend="give at least one trajectory")
+    for name in ("replicate", "delay", "tau"):
+        if not pd.api.types.is_numeric_dtype(candidates[name].dtype):
+            raise DataError(f"candidates: type '{candidates[name].dtype}'", column=name, mend="give whole numbers")
     key = candidates[KEY].reset_index(drop=True)
     _refuse(key, key.isna().any(axis=1), "candidates: the key is incomplete", "name task, condition, replicate, delay")
     _refuse(key, key.duplicated(), "candidates: a moment stands twice", "keep one of each")

@@ -196,22 +196,16 @@ def plot_calibration(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
     )
     for model, part in curves.groupby("model", sort=False):
         colour = colours.get(str(model), COLOURS["ink"])
+        least, most = part["n"].min(), part["n"].max()
+        counts = f"{least}" if least == most else f"{least} to {most}"
         ax.vlines(part["predicted"], part["low"], part["high"], color=colour, linewidth=1.5)
-        ax.plot(part["predicted"], part["observed"], "o-", color=colour, label=str(model))
-        for item in part.to_dict("records"):
-            ax.annotate(
-                str(item["n"]),
-                (item["predicted"], item["observed"]),
-                xytext=(5, -11),
-                textcoords="offset points",
-                fontsize=8,
-            )
+        ax.plot(part["predicted"], part["observed"], "o-", color=colour, label=f"{model} ({counts} a bin)")
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_aspect("equal")
-    ax.set_xlabel("predicted (out of fold; numbers: candidates)")
+    ax.set_xlabel("predicted, out of fold")
     ax.set_ylabel("observed share")
-    legend_above(ax, ncols=3)
+    legend_above(ax, ncols=1)
     return ax
 
 

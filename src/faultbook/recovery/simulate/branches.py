@@ -14,10 +14,10 @@ Actions at the fork
 
 Limit
     Factual length + slack where the factual run succeeded; where it did not, the engine's action limit, which ended it.
-    The slack of a task is the sum of two draws, each even from 0 to half the engine's `max_slack`, from the seed and the
-    task's number. Without slack a query
-    that teaches nothing costs the task (a harm); with ample slack every mistake is made good in time and nothing can
-    be rescued. The limit is the same for all branches of a task, and the agent does not know it.
+    The slack of a task is the sum of two draws, each even from 0 to half the engine's `max_slack`, from the seed and
+    the task's number. Without slack a query that teaches nothing costs the task (a harm); with ample slack every
+    mistake is made good in time and nothing can be rescued. The limit is the same for all branches of a task, and the
+    agent does not know it.
 
 A run that is over before the fork (won, or at its limit) keeps its outcome for all actions and stays in the table.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from faultbook.errors import FaultbookError, one_of
 from faultbook.recovery.simulate.alfworld import AlfworldEngine
 from faultbook.recovery.simulate.protocol import Engine
 from faultbook.recovery.simulate.textworld import TextworldEngine
 
-ENGINES = {"alfworld": AlfworldEngine, "textworld": TextworldEngine}
+ENGINES: dict[str, Callable[..., Engine]] = {"alfworld": AlfworldEngine, "textworld": TextworldEngine}
 
 
 def engine_named(name: str, noise: float = 0.0) -> Engine:

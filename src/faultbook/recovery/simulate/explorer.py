@@ -1,9 +1,9 @@
 """A scripted agent for TextWorld's coin games: it draws a map from what it reads, and walks to what it has not seen.
 
-Like the household agent it believes what it reads. A stale room description puts it in a room that it is not in, and the
-passage it just took goes on its map as leading there. Where a passage that it read of turns out to be a wall it looks
-around after a few tries (how many is drawn from its seed, 1 to 3), and strikes out what it drew lately. An answer that
-names another room than it takes itself to be in, and was not the answer to a step, does the same at once.
+Like the household agent it believes what it reads. A stale room description puts it in a room that it is not in, and
+the passage it just took goes on its map as leading there. Where a passage that it read of turns out to be a wall it
+looks around after a few tries (how many is drawn from its seed, 1 to 3), and strikes out what it drew lately. An answer
+that names another room than it takes itself to be in, and was not the answer to a step, does the same at once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Explorer:
         self._drawn: list[tuple[str, str]] = []
         self._coin: set[str] = set()
 
-    def start(self, task_text: str, observation: str) -> None:  # noqa: ARG002  # all these games have one task
+    def start(self, task_text: str, observation: str) -> None:
         """Begin a game with the first room's description."""
         self.observe(observation)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import importlib.util
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,17 @@ def engine_folder(name: str, extra: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise _not_installed(name, extra)
     return Path(next(iter(spec.submodule_search_locations)))
+
+
+def package_versions(*names: str) -> dict[str, str]:
+    """The installed versions of packages, by name; "" where one is not installed."""
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = ""
+    return versions
 
 
 def _not_installed(module: str, extra: str) -> FaultbookError:

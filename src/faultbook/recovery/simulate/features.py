@@ -1,9 +1,9 @@
 """Features of a moment, computed from nothing but the commands given and the texts shown up to it.
 
-They are this project's own formulas for the families that arXiv 2610.00372 names (action repetition, no-ops, observation
-novelty, action–observation consistency, task progress, context budget); the paper's formulas are not public, and its
-reasoning repetition has no counterpart here, since scripted agents write no reasons. No feature knows the condition,
-the true observation where another was shown, the state of the world, or anything after the moment.
+They are this project's own formulas for the families that arXiv 2610.00372 names (action repetition, no-ops,
+observation novelty, action–observation consistency, task progress, context budget); the paper's formulas are not
+public, and its reasoning repetition has no counterpart here, since scripted agents write no reasons. No feature knows
+the condition, the true observation where another was shown, the state of the world, or anything after the moment.
 
 With W the last five actions (as many as lie between a disturbed observation and the latest fork, both counted), or all
 if there are fewer:

@@ -85,7 +85,7 @@ def make_household_task(index: int, seed: int) -> HouseholdTask:
     objects = [(f"{target} {number + 1}", fit[rng.integers(len(fit))]) for number in range(rng.integers(1, 3))]
     others = [kind for kind in _OBJECTS if kind != target]
     for place in rng.permutation(len(others))[: rng.integers(6, 10)]:
-        objects.append((f"{others[place]} 1", receptacles[rng.integers(len(receptacles))]))
+        objects += [(f"{others[place]} 1", receptacles[rng.integers(len(receptacles))])]
     return HouseholdTask(f"household-{seed}-{index:05d}", task, target, destination, receptacles, tuple(objects))
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from faultbook.errors import DataError, FaultbookError, unreadable
+from faultbook.errors import DataError, FaultbookError, short_repr, unreadable
 from faultbook.recovery.simulate.branches import COLUMNS, TaskEpisodes
 from faultbook.recovery.simulate.features import FEATURES
 
@@ -36,9 +36,7 @@ Settings = dict[str, Any]
 _TYPES = {"delay": pa.int64(), "replicate": pa.int64(), "n_actions": pa.int64()} | dict.fromkeys(
     ("success", "factual_success", "ended_before"), pa.bool_()
 )
-_SCHEMA = pa.schema(
-    [(name, _TYPES.get(name, pa.float64() if name in FEATURES else pa.string())) for name in COLUMNS]
-)
+_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.float64() if name in FEATURES else pa.string())) for name in COLUMNS])
 
 
 class Parts:
@@ -113,7 +111,8 @@ class Parts:
         other = [name for name in sorted({*self.settings, *found}) if self.settings.get(name) != found.get(name)]
         if other:
             name = other[0]
-            problem = f"comes from other settings ('{name}' is {found.get(name)!r} there, {self.settings.get(name)!r} now)"
+            there, now = (short_repr(each.get(name)) for each in (found, self.settings))
+            problem = f"comes from other settings ('{name}' is {there} there, {now} now)"
             raise DataError(problem, file=place, mend=_OTHER)
 
     def _file(self, index: int) -> Path:
@@ -155,7 +154,7 @@ class Parts:
                     for row in self.load(index).rows
                 ]
                 writer.write_table(pa.Table.from_pylist(rows, schema))
-        os.replace(unfinished, self.out)
+        unfinished.replace(self.out)
 
     def remove(self) -> None:
         """Remove the folder of parts, if it is there."""
@@ -165,4 +164,4 @@ class Parts:
 def _write(file: Path, text: str) -> None:
     unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
     unfinished.write_text(text, "utf-8")
-    os.replace(unfinished, file)
+    unfinished.replace(file)

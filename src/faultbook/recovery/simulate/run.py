@@ -125,10 +125,8 @@ def _run_all(
     tried: dict[int, bool] = {}
     while (missing := wanted - sum(tried.values())) > 0:
         if len(tried) >= _MOST_TRIED * wanted:
-            raise FaultbookError(
-                f"only {sum(tried.values())} of {len(tried)} tasks of the engine '{engine.name}' go on long enough to be "
-                "forked; choose another seed or engine"
-            )
+            found = f"only {sum(tried.values())} of {len(tried)} tasks of the engine '{engine.name}'"
+            raise FaultbookError(f"{found} go on long enough to be forked; choose another seed or engine")
         # As many as are missing at least: no task is run that a run with another number of jobs would not run.
         batch = range(len(tried), len(tried) + missing)
         done = {index: parts.load(index).feasible for index in batch if parts.has(index)}

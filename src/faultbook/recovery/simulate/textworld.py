@@ -8,17 +8,20 @@ A branch is `textworld.Environment.copy`, a save-state of the interpreter undern
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import re
+import shutil
 import tempfile
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from faultbook.errors import FaultbookError
 from faultbook.recovery.simulate.explorer import Explorer
-from faultbook.recovery.simulate.extras import engine_module
+from faultbook.recovery.simulate.extras import engine_module, package_versions
 from faultbook.recovery.simulate.features import Vocabulary
 
 EXTRA = "sim"
@@ -57,11 +60,11 @@ class TextworldEnvironment:
         Which maze. It is compiled (about 1.5 s) unless it is the last one that was.
     """
 
-    def __init__(self, task: CoinGame, copied: Any = None) -> None:
+    def __init__(self, task: CoinGame) -> None:
         self.task = task
-        self._folder = _compiled(task)  # the file must stay: a copy reads it again
-        self._game = copied if copied is not None else _open(self._folder)
-        self._state: Any = self._game.state if copied is not None else None
+        self._compiled = _compiled(task)  # held, for its file must stay: a copy reads it again
+        self._game = self._compiled.open()
+        self._state: Any = None
 
     @property
     def observation(self) -> str:
@@ -90,7 +93,10 @@ class TextworldEnvironment:
 
     def branch(self) -> Self:
         """An exact copy."""
-        return type(self)(self.task, self._game.copy())
+        other = copy.copy(self)
+        other._game = self._game.copy()
+        other._state = other._game.state
+        return other
 
     def close(self) -> None:
         """Close the interpreter."""
@@ -127,7 +133,8 @@ class TextworldEngine:
     def settings(self) -> dict[str, str | int | float]:
         """What decides the episodes, apart from seed and number of tasks."""
         limits = {"action_limit": self.action_limit, "max_slack": self.max_slack}
-        return {"engine": self.name, "query": self.query, "noise": self.noise, **limits}
+        versions = package_versions("textworld", "jericho")
+        return {"engine": self.name, "query": self.query, "noise": self.noise, **limits, **versions}
 
     def check(self) -> None:
         """Make sure that textworld is installed."""
@@ -143,11 +150,11 @@ class TextworldEngine:
         """A world for the task."""
         return TextworldEnvironment(task)
 
-    def agent(self, task: Any, seed: int) -> Explorer:  # noqa: ARG002
+    def agent(self, task: Any, seed: int) -> Explorer:
         """The scripted explorer; it knows nothing of the maze but what it is told."""
         return Explorer(noise=self.noise, seed=seed)
 
-    def vocabulary(self, task: Any) -> Vocabulary:  # noqa: ARG002
+    def vocabulary(self, task: Any) -> Vocabulary:
         """How the games' texts are read."""
         return _VOCABULARY
 
@@ -159,20 +166,25 @@ def _readable(text: str) -> str:
     return re.sub(r"\s*\n\s*", "\n", (mark + room if mark else text).strip())
 
 
-def _open(folder: tempfile.TemporaryDirectory[str]) -> Any:
-    textworld = engine_module("textworld", EXTRA)
-    infos = textworld.EnvInfos(won=True, moves=True, admissible_commands=True, facts=True)
-    return textworld.start(str(Path(folder.name) / "game.z8"), infos)
+class _Compiled:
+    """A compiled maze: its folder goes when nobody holds this any longer."""
+
+    def __init__(self, task: CoinGame) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="faultbook-"))
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        textworld = engine_module("textworld", EXTRA)
+        challenge = engine_module("textworld.challenges", EXTRA).coin_collector
+        options = textworld.GameOptions()
+        options.seeds, options.path = task.game_seed, str(self._folder / "game.z8")
+        game = challenge.make({"level": task.level}, options)
+        engine_module("textworld.generator", EXTRA).compile_game(game, options)
+
+    def open(self) -> Any:
+        textworld = engine_module("textworld", EXTRA)
+        infos = textworld.EnvInfos(won=True, moves=True, admissible_commands=True, facts=True)
+        return textworld.start(str(self._folder / "game.z8"), infos)
 
 
 @functools.lru_cache(maxsize=1)
-def _compiled(task: CoinGame) -> tempfile.TemporaryDirectory[str]:
-    """Compile a maze into a folder that lasts as long as anybody holds it."""
-    textworld = engine_module("textworld", EXTRA)
-    challenge = engine_module("textworld.challenges", EXTRA).coin_collector
-    folder = tempfile.TemporaryDirectory(prefix="faultbook-")
-    options = textworld.GameOptions()
-    options.seeds, options.path = task.game_seed, str(Path(folder.name) / "game.z8")
-    game = challenge.make({"level": task.level}, options)
-    engine_module("textworld.generator", EXTRA).compile_game(game, options)
-    return folder
+def _compiled(task: CoinGame) -> _Compiled:
+    return _Compiled(task)
