@@ -30,7 +30,7 @@ def read_text_table(file: str | Path, *, required: tuple[str, ...] = ()) -> pd.D
     rows, lines = _rows(Path(file))
     if not rows:
         raise DataError("not a CSV table (it is empty)", file=file, mend=_MEND)
-    header = [name.strip() for name in rows[0]]
+    header = rows[0]
     doubled = sorted({name for name in header if header.count(name) > 1})
     missing = [name for name in required if name not in header]
     if doubled or missing:
@@ -42,8 +42,7 @@ def read_text_table(file: str | Path, *, required: tuple[str, ...] = ()) -> pd.D
         if len(row) != len(header):
             problem = f"{len(row)} cells where the header has {len(header)}"
             raise DataError(problem, file=file, row=line, mend=_MEND)
-    cells = [[cell.strip() for cell in row] for row in rows[1:]]
-    return pd.DataFrame(cells, columns=header, index=pd.Index(lines[1:], name="line"), dtype=object)
+    return pd.DataFrame(rows[1:], columns=header, index=pd.Index(lines[1:], name="line"), dtype=object)
 
 
 def located(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
@@ -53,14 +52,14 @@ def located(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _rows(file: Path) -> tuple[list[list[str]], list[int]]:
-    """The rows that are not blank, and the line each ends on."""
+    """The rows that are not blank, their cells stripped, and the line each ends on."""
     rows, lines = [], []
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True)
             for row in reader:
                 if row:
-                    rows.append(row)
+                    rows.append([cell.strip() for cell in row])
                     lines.append(reader.line_num)
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 text ({error.reason} at byte {error.start})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,20 +44,13 @@ def simulate(engine: str, tasks: int, fit_tasks: int | None, noise: float, jobs:
     """Run a scripted agent on a real engine, from every fork with and without recovery."""
     from faultbook.recovery.simulate.run import simulate as run
 
-    with click.progressbar(
-        length=tasks, label=f"{engine}, scripted agent", file=click.get_text_stream("stderr")
-    ) as bar:
-        written = run(
-            engine,
-            tasks,
-            seed,
-            out,
-            n_fit=round(tasks * 93 / 168) if fit_tasks is None else fit_tasks,
-            noise=noise,
-            jobs=jobs,
-            progress=lambda done, _: bar.update(done - bar.pos),
-        )
-    click.echo(str(written))
+    with click.progressbar(length=tasks, label=f"{engine}, scripted agent", file=sys.stderr) as bar:
+
+        def show(done: int, wanted: int) -> None:
+            bar.update(done - bar.pos)
+
+        made = run(engine, tasks, seed, out, n_fit=fit_tasks, noise=noise, jobs=jobs, progress=show)
+    click.echo(str(made.out))
 
 
 @recovery.command()

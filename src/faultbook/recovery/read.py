@@ -10,7 +10,8 @@ from typing import Any, Literal, overload
 import pandas as pd
 
 from faultbook.csvfile import read_text_table
-from faultbook.errors import DataError, short_repr, unreadable
+from faultbook.errors import DataError, short_repr
+from faultbook.parquetfile import opened_parquet
 from faultbook.problems import Problems
 from faultbook.recovery._columns import Columns
 from faultbook.recovery._frames import KEY, branch_name
@@ -104,22 +105,13 @@ def _read(file: Path, problems: Problems) -> pd.DataFrame | None:
 def _parquet(file: Path) -> pd.DataFrame:
     """The columns that are of use, typed as they are in the file."""
     import pyarrow as pa
-    from pyarrow import parquet
 
-    try:
-        # opened by Python, so that the record of inputs sees it
-        with file.open("rb") as opened, parquet.ParquetFile(opened) as content:
-            names = content.schema_arrow.names
-            doubled = sorted({name for name in names if names.count(name) > 1})
-            if doubled:
-                raise DataError(f"columns twice: {short_repr(doubled)}", file=file)
-            table = content.read([name for name in names if name in _COLUMNS or _is_feature(name)])
-    except OSError as error:
-        if error.errno is not None:
-            raise unreadable(error, file) from None
-        raise _broken(error, file) from None
-    except (pa.ArrowException, ValueError) as error:
-        raise _broken(error, file) from None
+    with opened_parquet(file) as content:
+        names = content.schema_arrow.names
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        if doubled:
+            raise DataError(f"columns twice: {short_repr(doubled)}", file=file)
+        table = content.read([name for name in names if name in _COLUMNS or _is_feature(name)])
     nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
     if nested:
         name = plain(nested[0])
@@ -133,11 +125,6 @@ def _decoded(column: Any) -> pd.Series[Any]:
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     decoded: pd.Series[Any] = plain.to_pandas(types_mapper=pd.ArrowDtype)
     return decoded
-
-
-def _broken(error: Exception, file: Path) -> DataError:
-    reason = str(error).split("\n", 1)[0][:200]
-    return DataError(f"not a parquet file that can be read ({reason})", file=file, mend="write it again")
 
 
 def _parsed(raw: pd.DataFrame, file: Path, problems: Problems) -> pd.DataFrame:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultbook.errors import DataError, unreadable
+from faultbook.errors import DataError
+from faultbook.parquetfile import opened_parquet
 
 _ROWS_AT_A_TIME = 64  # a history may hold a megabyte
 
@@ -53,27 +54,11 @@ def check_histories(file: Path, column: str = "history") -> None:
 
 def _opened(file: Path, columns: Sequence[str] | None) -> Iterator[Any]:
     """The names of all columns, or else the rows."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        # opened by Python, so that the record of inputs sees it
-        with file.open("rb") as opened, parquet.ParquetFile(opened) as content:
-            names = content.schema_arrow.names
-            if columns is None:
-                yield names
-                return
-            there = [name for name in columns if name in names]
-            for batch in content.iter_batches(_ROWS_AT_A_TIME, columns=there):
-                yield from batch.to_pylist()
-    except OSError as error:
-        if error.errno is not None:
-            raise unreadable(error, file) from None
-        raise _broken(error, file) from None
-    except (pa.ArrowException, ValueError) as error:
-        raise _broken(error, file) from None
-
-
-def _broken(error: Exception, file: Path) -> DataError:
-    reason = str(error).split("\n", 1)[0][:200]
-    return DataError(f"not a parquet file that can be read ({reason})", file=file, mend="download it again")
+    with opened_parquet(file, mend="download it again") as content:
+        names = content.schema_arrow.names
+        if columns is None:
+            yield names
+            return
+        there = [name for name in columns if name in names]
+        for batch in content.iter_batches(_ROWS_AT_A_TIME, columns=there):
+            yield from batch.to_pylist()

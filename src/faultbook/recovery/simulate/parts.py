@@ -143,7 +143,7 @@ class Parts:
     def join(self, indices: list[int], cohorts: list[str]) -> None:
         """Write the output from the parts of these tasks, in this order, and remove the parts."""
         schema = _SCHEMA.with_metadata({_METADATA: json.dumps(self.settings, sort_keys=True).encode()})
-        unfinished = self.folder / "joined.parquet"
+        unfinished = self.folder / "joined.unfinished"
         # Text repeats within a task and numbers are few: dictionaries for all, then zstd.
         with pq.ParquetWriter(unfinished, schema, compression="zstd", compression_level=19) as writer:
             for start in range(0, len(indices), _TASKS_A_GROUP):
