@@ -33,7 +33,8 @@ from faultbook.recovery.diagnostics import (
 from faultbook.recovery.estimators import TARGETS, Estimators, LogisticModel, fit
 from faultbook.recovery.model_file import load_model, save_model
 from faultbook.recovery.rule import PAPER_SETTINGS, InterventionRule, decide_many
-from faultbook.stats.proportion import wilson
+from faultbook.stats.bootstrap import cluster_ratio
+from faultbook.stats.proportion import clopper_pearson
 
 FEATURES = ["x_skill", "x_novel", "x_flag"]
 PAPER = PAPER_SETTINGS.rule(failure_probability="complement_of_p0")
@@ -151,7 +152,7 @@ def test_the_calibration_curve_counts_every_row_once() -> None:
         assert (part["predicted_high"].to_numpy()[:-1] < part["predicted_low"].to_numpy()[1:]).all()
         for row in part.to_dict("records"):
             inside = judged[judged[model].between(row["predicted_low"], row["predicted_high"])]
-            expected = wilson(int(inside[target].sum()), len(inside))
+            expected = cluster_ratio(inside[target], np.ones(len(inside)), inside["task_id"], n_resamples=2_000, seed=0)
             assert (row["observed"], row["low"], row["high"]) == (expected.estimate, expected.low, expected.high)
             assert row["n_tasks"] == inside["task_id"].nunique()
             assert row["predicted"] == pytest.approx(inside[model].mean())
@@ -163,6 +164,8 @@ def test_equal_predictions_share_a_bin() -> None:
     frame = FRAME.assign(is_error=True)
     one = calibration(fit(frame), frame).query("model == 'p_err'")
     assert one[["predicted", "observed", "high", "n"]].to_numpy().tolist() == [[1, 1, 1, len(REACHED)]]
+    n_tasks = REACHED["task_id"].nunique()  # rows that all agree: exact, of tasks
+    assert one["low"].item() == clopper_pearson(n_tasks, n_tasks).low
 
 
 @pytest.mark.parametrize("n_bins", [0, 6, 2.5])

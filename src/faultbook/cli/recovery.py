@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from faultbook.cli.errors import one_line_errors
-from faultbook.cli.records import joined, print_problems, records
-from faultbook.errors import FaultbookError
+from faultbook.cli.records import joined, records
+from faultbook.errors import DataError, FaultbookError
+from faultbook.text import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,13 +71,15 @@ def effects(file: Path, by_cohort: bool, cohort: str | None, as_json: bool, seed
 
     episodes, problems = _episodes(file, cohort)
     pairs, refused = rx.pair(episodes, strict=False)
+    problems = joined(problems, refused)
     if pairs.empty:
+        _raise_first(problems)
         raise FaultbookError(f"no pair in {file}: an action needs a branch with the action 'none' beside it")
     found = rx.by_cohort(pairs, seed=seed) if by_cohort else rx.effects(pairs, seed=seed)
-    control = rx.flip_rate(episodes)
+    control = rx.flip_rate(episodes, seed=seed)
     if as_json:
         lost = rx.unpaired(episodes)
-        parts = {"effects": found, "control": control, "unpaired": lost, "problems": joined(problems, refused)}
+        parts = {"effects": found, "control": control, "unpaired": lost, "problems": problems}
         click.echo(json.dumps({name: records(part) for name, part in parts.items()}, ensure_ascii=False))
         return
     for row in records(found):
@@ -83,14 +87,15 @@ def effects(file: Path, by_cohort: bool, cohort: str | None, as_json: bool, seed
         tasks = f", {row['tasks']}" if by_cohort else ""
         p = row["test"] if row["mcnemar_exact"] is None else f"exact McNemar p {row['mcnemar_exact']:.2g}"
         click.echo(
-            f"{row['condition']}, delay {row['delay']}, {row['action']}{tasks}: {row['rescues']} rescues, "
+            f"{plain(row['condition'])}, delay {row['delay']}, {plain(row['action'])}{tasks}: {row['rescues']} rescues, "
             f"{row['harms']} harms of {row['n_tasks']} tasks, {row['effect_pp']:+.1f} pp{interval}; {p}"
         )
     flips = int(control["flips"].sum()) if len(control) else None
     click.echo(
         "no A/A control" if flips is None else f"A/A control: {flips} flips in {int(control['n'].sum())} repeats"
     )
-    print_problems(joined(problems, refused))
+    for error in _errors(problems):
+        click.echo(f"  {plain(error)}", err=True)
 
 
 @recovery.command()
@@ -228,7 +233,22 @@ def _episodes(file: Path, cohort: str | None) -> tuple[pd.DataFrame, pd.DataFram
     from faultbook import recovery as rx
 
     episodes, problems = rx.read_episodes(file, strict=False)
+    if episodes.empty:
+        _raise_first(problems)
     return _of_cohort(episodes, cohort), problems
+
+
+def _errors(problems: pd.DataFrame) -> Iterator[DataError]:
+    """The problems of a table, each with its place."""
+    for row in records(problems):
+        place = {name: row[name] or None for name in ("file", "row", "column", "mend")}
+        yield DataError(row["problem"], **place)
+
+
+def _raise_first(problems: pd.DataFrame) -> None:
+    """Raise the first problem, if there is one."""
+    for error in _errors(problems):
+        raise error
 
 
 def _strictly(file: Path, cohort: str | None) -> pd.DataFrame:

@@ -28,8 +28,8 @@ from faultbook.recovery.estimators import (
     truths,
 )
 from faultbook.recovery.rule import InterventionRule, decide_many
-from faultbook.stats.bootstrap import cluster_bootstrap
-from faultbook.stats.proportion import check_level, wilson
+from faultbook.stats.bootstrap import cluster_ratio
+from faultbook.stats.proportion import check_level, clopper_pearson
 
 SUMMARY_COLUMNS = ["model", "feature", "coefficient", "se", "z", "p", "low", "high", "used", "n", "n_tasks", "note"]
 CALIBRATION_COLUMNS = [
@@ -94,7 +94,14 @@ def summaries(estimators: Estimators, candidates: pd.DataFrame, *, level: float 
 
 
 def calibration(
-    estimators: Estimators, candidates: pd.DataFrame, *, out_of_fold: bool = True, n_bins: int = 5, level: float = 0.95
+    estimators: Estimators,
+    candidates: pd.DataFrame,
+    *,
+    out_of_fold: bool = True,
+    n_bins: int = 5,
+    level: float = 0.95,
+    n_resamples: int = 2_000,
+    seed: int | np.random.Generator = 0,
 ) -> pd.DataFrame:
     """Predicted against observed shares, in few bins of about equal size.
 
@@ -107,8 +114,10 @@ def calibration(
     n_bins : int
         Quantile bins, 1 to 5; equal predictions share a bin, so there may be fewer.
     level : float
-        Confidence level of Wilson's interval, which takes rows as independent: rows of one task are not, so with
-        `n_tasks` far below `n` it is too narrow.
+        Confidence level.
+    n_resamples, seed
+        Of the interval, which resamples the tasks of a bin; where all its rows agree, it is the exact one
+        (Clopper–Pearson) of as many tasks.
 
     Returns
     -------
@@ -130,14 +139,28 @@ def calibration(
         inner = np.unique(np.quantile(p, np.linspace(0, 1, n_bins + 1)[1:-1]))
         groups = rows.groupby(np.searchsorted(inner, p, side="left"), sort=True).indices
         for number, places in enumerate(groups.values()):
-            share = wilson(int(event[places].sum()), len(places), level)
+            tasks, events_here = rows["task_id"].iloc[places], int(event[places].sum())
+            low, high = _share_interval(event[places], tasks, level, n_resamples, seed)
             found.append(
                 {"model": model, "bin": number, "predicted": p[places].mean()}
                 | {"predicted_low": p[places].min(), "predicted_high": p[places].max()}
-                | {"observed": share.estimate, "low": share.low, "high": share.high, "n": share.n, "events": share.k}
-                | {"n_tasks": rows["task_id"].iloc[places].nunique()}
+                | {"observed": events_here / len(places), "low": low, "high": high, "n": len(places)}
+                | {"events": events_here, "n_tasks": tasks.nunique()}
             )
     return pd.DataFrame(found, columns=CALIBRATION_COLUMNS)
+
+
+def _share_interval(
+    event: Truths, tasks: pd.Series, level: float, n_resamples: int, seed: int | np.random.Generator
+) -> tuple[float, float]:
+    """An interval of the share of rows with the event, whose rows come in tasks."""
+    n_tasks = tasks.nunique()
+    if event.all() or not event.any():
+        exact = clopper_pearson(n_tasks if event.any() else 0, n_tasks, level)
+        return exact.low, exact.high
+    ones = np.ones(len(event))
+    found = cluster_ratio(event, ones, tasks.to_numpy(), level=level, n_resamples=n_resamples, seed=seed)
+    return found.low, found.high
 
 
 def brier(
@@ -163,7 +186,8 @@ def brier(
     DataFrame
         One row a model: brier (0 is best) with low and high; base_rate, the share of events in these rows, and
         brier_of_base_rate, of predicting it everywhere; gain (what the model is better by; below 0 it is worse than
-        no model) with gain_low and gain_high; n, n_tasks, note. A bound is NaN where tasks do not differ.
+        no model) with gain_low and gain_high; n, n_tasks, note. A bound is NaN where tasks do not differ; beyond
+        5,000 tasks intervals are normal ones (see `stats.bootstrap.cluster_ratio`).
 
     References
     ----------
@@ -176,8 +200,9 @@ def brier(
         event = rows[f"is_{model}"].to_numpy(dtype=np.float64)
         rate = float(event.mean())
         error = np.square(event - rows[model].to_numpy())
-        score = cluster_bootstrap(error, rows["task_id"].to_numpy(), **settings)
-        gain = cluster_bootstrap(np.square(event - rate) - error, rows["task_id"].to_numpy(), **settings)
+        tasks, ones = rows["task_id"].to_numpy(), np.ones(len(rows))
+        score = cluster_ratio(error, ones, tasks, **settings)
+        gain = cluster_ratio(np.square(event - rate) - error, ones, tasks, **settings)
         note = "one outcome only: the base rate cannot be bettered" if rate in (0, 1) else ""
         found.append(
             {"model": model, "brier": score.estimate, "low": score.low, "high": score.high, "base_rate": rate}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-import sklearn  # type: ignore[import-untyped]
+import sklearn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import faultbook

@@ -211,7 +211,7 @@ class _Search:
         if grid is None:
             return self._root
         bound = (-highest, -least_harm)
-        if bound <= best.key[:2]:
+        if bound < best.key[:2]:
             return None
         top = grid.top(cell)
         if bound == best.key[:2] and Optimum(-highest, least_harm, self.interventions(top), top).key <= best.key:

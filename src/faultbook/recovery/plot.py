@@ -105,21 +105,24 @@ def plot_plane(candidates: pd.DataFrame, harm_penalty: float = 2.0, ax: Axes | N
     Parameters
     ----------
     candidates : DataFrame
-        p0, p1 and tau of each candidate.
+        p0, p1 and tau of each candidate; one without p0 or p1 has no place here, and is not counted either.
     harm_penalty : float
-        λ of the curve p1 = λ p0 / (1 − p0 + λ p0), where rescue score and weighted harm score are equal.
+        λ ≥ 0 of the curve p1 = λ p0 / (1 − p0 + λ p0), where rescue score and weighted harm score are equal.
     ax : Axes, optional
         Where to draw.
     """
     ax = ax or plt.subplots(figsize=(6.4, 6))[1]
     grid = np.linspace(0, 1, 201)
-    curve = harm_penalty * grid / (1 - grid + harm_penalty * grid)
+    weighted = harm_penalty * grid
+    # with λ = 0 a harm weighs nothing: the curve is the axis, and at p0 = 1 the formula is 0/0
+    curve = np.divide(weighted, 1 - grid + weighted, out=np.zeros_like(grid), where=weighted > 0)
     ax.fill_between(grid, curve, 1, color="#EAF4EF", zorder=0)
     ax.plot(grid, curve, color=COLOURS["ink"], linewidth=1.4)
     ax.text(0.03, 0.97, "above the curve: the rule may act", va="top", fontsize=9)
     kinds = {0: ("unchanged", PALE, 14), 1: ("rescue", COLOURS["green"], 26), -1: ("harm", COLOURS["vermilion"], 26)}
+    placed = candidates.dropna(subset=["p0", "p1"])
     for tau, (name, colour, size) in kinds.items():
-        part = candidates[candidates["tau"] == tau]
+        part = placed[placed["tau"] == tau]
         ax.scatter(part["p0"], part["p1"], s=size, color=colour, label=f"{name} ({len(part)})", linewidths=0)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)

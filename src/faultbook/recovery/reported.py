@@ -26,6 +26,7 @@ COLUMNS = [
     "others",
     "note",
 ]
+_TYPES = dict.fromkeys(("net", "rescues", "harms"), "Int64") | {"n": "int64", "others": "string", "note": "string"}
 
 
 def reconstruct_effects(reported: pd.DataFrame, n_tasks: Mapping[str, int]) -> pd.DataFrame:
@@ -44,30 +45,40 @@ def reconstruct_effects(reported: pd.DataFrame, n_tasks: Mapping[str, int]) -> p
         One row a printed effect of branches with an action against branches without, one pair a task: row, effect_pp,
         low_pp, high_pp, n, net (rescues less harms); rescues, harms and reach of the most probable counts (how
         probably a bootstrap of 10,000 draws prints just these bounds); mcnemar (exact p of those counts), others
-        (further counts that print them at least once in twenty times), note.
+        (further counts that print them at least once in twenty times), note, which says why something is missing.
 
     Raises
     ------
     FaultbookError
-        If a named row has no printed effect.
+        If a named row has no printed effect, or prints two that differ; or if a number of tasks is below 1.
     """
-    wide = reported.pivot_table(index="row", columns="column", values="value", sort=False)
-    effect = "effect" if "effect" in wide else "change"
-    numbers = wide.reindex(columns=[effect, "low", "high"]).to_numpy(dtype="float64").tolist()
-    printed = dict(zip(wide.index, numbers, strict=True))
+    cells = reported.assign(column=reported["column"].replace("change", "effect")).dropna(subset="value")
     rows = []
     for name, n in n_tasks.items():
-        value, low, high = printed.get(name, (math.nan, math.nan, math.nan))
+        if n < 1:
+            raise FaultbookError(f"row '{name}' is of {n} tasks; give a number of at least 1")
+        here = cells[cells["row"] == name]
+        value, low, high = (_printed(here, name, column) for column in ("effect", "low", "high"))
         if math.isnan(value):
-            raise FaultbookError(f"no printed effect in row '{name}'; the rows are {', '.join(printed)}")
+            known = ", ".join(dict.fromkeys(reported["row"])) or "none"
+            raise FaultbookError(f"no printed effect in row '{name}'; the rows are {known}")
         cell = {"row": name, "effect_pp": value, "low_pp": low, "high_pp": high, "n": n}
         rows.append(cell | _counts(value, low, high, n))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=COLUMNS).astype(_TYPES)
+
+
+def _printed(cells: pd.DataFrame, row: str, column: str) -> float:
+    """The number in a column of a row, NaN if there is none; a number may stand there again, but not another one."""
+    values = [float(value) for value in cells.loc[cells["column"] == column, "value"].unique()]
+    if len(values) > 1:
+        both = " and ".join(f"{value:g}" for value in values[:2])
+        raise FaultbookError(f"row '{row}' prints {both} as {column}; select one source, or one table")
+    return values[0] if values else math.nan
 
 
 def _counts(effect: float, low: float, high: float, n: int) -> dict[str, object]:
     net = _on_grid(effect, n)
-    if net is None:
+    if net is None or abs(net) > n:
         return {"note": f"{effect:g} is no number of {n} tasks"}
     if math.isnan(low + high):
         return {"net": net, "note": "no interval printed"}

@@ -30,7 +30,7 @@ def test_too_little_history_is_refused(condition: str, n: int) -> None:
 
 
 def test_an_unknown_condition_is_named() -> None:
-    with pytest.raises(ValueError, match="'condition' must be one of 'clean'.*found 'stale3'"):
+    with pytest.raises(ValueError, match=r"'condition' must be one of 'clean'.*found 'stale3'"):
         shown("stale3", TEXTS)
 
 

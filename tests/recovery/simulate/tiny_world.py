@@ -129,7 +129,7 @@ class TinyAgent:
 
 @dataclass(frozen=True)
 class TinyEngine:
-    """Task number i has 3 + i % 7 boxes, with the key in the last one; the first of seven is over at once if `short`."""
+    """Task number i has 3 + i % 7 boxes, the key in the last; the first of seven is over at once if `short`."""
 
     noise: float = 0.0
     pause: float = 0.0  # seconds a task takes, so that a test can stop a run in the middle
