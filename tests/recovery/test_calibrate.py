@@ -91,7 +91,7 @@ RUN = st.tuples(st.booleans(), st.tuples(MOMENT, MOMENT, MOMENT).map(lambda m: d
 RUNS = st.dictionaries(st.tuples(st.sampled_from("abc"), st.sampled_from(["clean", "stale1"])), RUN, min_size=2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(RUNS, st.sampled_from([0.0, 0.34, 0.5, 0.9]))
 def test_no_triple_of_values_does_better(runs: dict[Any, Any], harm_limit: float) -> None:
     candidates, probabilities = tables(runs)
@@ -269,6 +269,14 @@ def test_a_candidate_with_a_missing_probability_never_passes() -> None:
     result = chosen(candidates, probabilities, harm_limit=0.2)
     assert result.n_not_evaluable == len(lost)
     assert (candidates.loc[RulePolicy(result.rule).choose(candidates, probabilities), "delay"] > 1).all()
+
+
+def test_runs_that_had_all_ended() -> None:
+    ended: Moment = (False, True, 0.5, 0.5, 0.5)
+    candidates, probabilities = tables({("a", "clean"): (True, {1: ended}), ("a", "stale2"): (False, {1: ended})})
+    assert probabilities.empty
+    result = chosen(candidates, probabilities, n_bootstraps=2)
+    assert (result.gain, result.interventions, result.n_trajectories, result.exact) == (0, 0, 2, True)
 
 
 def test_predictions_with_the_index_of_the_candidates_do_too() -> None:

@@ -271,7 +271,7 @@ def exactly_separated(points: list[tuple[int, int]], y: list[bool]) -> bool:
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=3, max_size=12),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_the_linear_programme_agrees_with_trying_all_lines(rows: list[tuple[int, int, bool]]) -> None:
     y = [row[2] for row in rows]
     frame = plain(y, x_a=[row[0] for row in rows], x_b=[row[1] for row in rows])
@@ -366,7 +366,7 @@ WEIGHTS = st.lists(st.floats(-2, 2), min_size=3, max_size=3)
 
 
 @given(WEIGHTS, WEIGHTS, st.floats(-2, 2), st.floats(-2, 2), st.sampled_from([0, 1, 2, 5]), st.integers(0, 9))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_nothing_within_the_ranges_lies_outside_what_is_possible(
     first: list[float], second: list[float], a: float, b: float, penalty: float, seed: int
 ) -> None:

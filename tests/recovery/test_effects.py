@@ -440,7 +440,7 @@ PAIRS = st.dictionaries(
 FAST: dict[str, Any] = {"n_resamples": 200}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(PAIRS)
 def test_swapping_the_sides_swaps_rescue_and_harm(pairs: pd.DataFrame) -> None:
     swapped = pairs.rename(columns={"success_without": "success_with", "success_with": "success_without"})
@@ -455,7 +455,7 @@ def test_swapping_the_sides_swaps_rescue_and_harm(pairs: pd.DataFrame) -> None:
     assert one["low"].isna().tolist() == other["high"].isna().tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(PAIRS, st.booleans(), st.booleans())
 def test_a_stable_pair_changes_no_rescue_and_no_harm(pairs: pd.DataFrame, success: bool, new_task: bool) -> None:
     task = "t9" if new_task else pairs["task_id"].iloc[0]
@@ -465,7 +465,7 @@ def test_a_stable_pair_changes_no_rescue_and_no_harm(pairs: pd.DataFrame, succes
     assert after["n_pairs"].sum() == before["n_pairs"].sum() + 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_and_the_names_of_tasks_do_not_count(pairs: pd.DataFrame, random: Any) -> None:
     order = list(range(len(pairs)))
@@ -475,7 +475,7 @@ def test_the_order_of_rows_and_the_names_of_tasks_do_not_count(pairs: pd.DataFra
     pd.testing.assert_frame_equal(effects(pairs, **FAST), effects(other, **FAST))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(PAIRS)
 def test_the_parts_fit_together(pairs: pd.DataFrame) -> None:
     for row in effects(pairs, **FAST).to_dict("records"):
@@ -488,7 +488,7 @@ def test_the_parts_fit_together(pairs: pd.DataFrame) -> None:
         assert not (math.isfinite(row["mcnemar_exact"]) and math.isfinite(row["sign_flip_p"]))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(PAIRS)
 def test_repeating_every_pair_alike_leaves_the_interval(pairs: pd.DataFrame) -> None:
     single = pairs[~pairs.duplicated(["task_id", "condition"])]

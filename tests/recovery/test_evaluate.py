@@ -214,7 +214,7 @@ def judged(policies: list[Policy], *tables: pd.DataFrame, **options: Any) -> Eva
     return evaluate(policies, *tables, **{"n_resamples": 50, **options})
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 5), st.integers(1, 2))
 def test_what_holds_of_any_policy(seed: int, n_tasks: int, n_replicates: int) -> None:
     found = judged(every_policy(), *simulated(n_tasks, seed, n_replicates=n_replicates)).table

@@ -141,7 +141,7 @@ def test_pooled_effects_have_no_noise_of_their_own() -> None:
 RUNS = st.lists(st.lists(st.booleans(), min_size=1, max_size=4).map(tuple), min_size=1, max_size=15)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(RUNS, st.randoms(use_true_random=False))
 def test_the_parts_fit_together(outcomes: list[tuple[bool, ...]], random: Any) -> None:
     episodes = control(outcomes)

@@ -37,11 +37,22 @@ def attained(found: Rows, thresholds: tuple[int, ...], times: Ints | None = None
     return Optimum(*sums, thresholds)  # type: ignore[arg-type]
 
 
+def better(option: Optimum, best: Optimum) -> bool:
+    """Gain, then fewer harms, then fewer interventions, then higher thresholds in the order of the axes."""
+    if option.gain != best.gain:
+        return option.gain > best.gain
+    if option.harm != best.harm:
+        return option.harm < best.harm
+    if option.interventions != best.interventions:
+        return option.interventions < best.interventions
+    return best.thresholds is not None and option.thresholds is not None and option.thresholds > best.thresholds
+
+
 def brute_force(found: Rows, most_harm: int, times: Ints | None = None) -> Optimum:
     best = Optimum(0, 0, 0, None)
     for thresholds in itertools.product(*(np.unique(column).tolist() for column in found[1].T)):
         option = attained(found, thresholds, times)
-        if option.harm <= most_harm and option.key > best.key:
+        if option.harm <= most_harm and better(option, best):
             best = option
     return best
 
@@ -71,7 +82,7 @@ VALUES = st.integers(0, 4)  # few, so that ties are the rule
 WEIGHTS = st.sampled_from([(1, 0), (-1, 0), (0, 1), (0, 0), (1, 0)])  # disturbed, clean or without effect
 CANDIDATE = st.tuples(VALUES, VALUES, VALUES, WEIGHTS).map(lambda row: (*row[:3], *row[3]))
 TRAJECTORIES = st.lists(st.lists(CANDIDATE, max_size=4), max_size=20)
-EVERY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EVERY = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.usefixtures("box_size")
@@ -117,25 +128,21 @@ def test_the_sum_over_orthants_is_what_the_rule_attains(
     assert (int(terms.gain[passes].sum()), int(terms.harm[passes].sum())) == (option.gain, option.harm)
 
 
-@EVERY
-@given(TRAJECTORIES, st.integers(2, 4))
-def test_the_bounds_of_a_cell_hold_at_all_thresholds_in_it(
-    trajectories: list[list[tuple[int, ...]]], parts: int
-) -> None:
-    terms = first_pass_terms(*rows(trajectories))
-    if not len(terms.points):
-        return
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bounds_of_a_cell_hold_at_all_thresholds_in_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    weights = [(1, 0), (-1, 0), (0, 1), (0, 0)]
+    found = [[(*rng.integers(0, 6, 3), *weights[rng.integers(4)]) for _ in range(3)] for _ in range(1 + seed % 6)]
+    terms = first_pass_terms(*rows(found))
     values, index = ranked(terms.points)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_grid, "_SPLITS", (parts, parts))
-        grid = Grid(Box(terms.points, terms.gain, terms.harm, 3, 1), values, index)
-        highest, least = grid.bounds()
+    monkeypatch.setattr(_grid, "_SPLITS", (2, 2))
+    grid = Grid(Box(terms.points, terms.gain, terms.harm, 3, 90), values, index)
+    highest, least = grid.bounds()
     for cell in np.ndindex(*highest.shape):
         ranges = [range(grid.starts[axis][cell[axis]], grid.starts[axis][cell[axis] + 1]) for axis in range(3)]
-        for places in itertools.product(*ranges):
-            passes = (index >= places).all(axis=1)
-            assert 3 + terms.gain[passes].sum() <= highest[cell]
-            assert 1 + terms.harm[passes].sum() >= least[cell] or least[cell] == 0
+        passes = [(index >= places).all(axis=1) for places in itertools.product(*ranges)]
+        assert max(3 + terms.gain[passing].sum() for passing in passes) <= highest[cell]
+        assert min(90 + terms.harm[passing].sum() for passing in passes) >= least[cell]
 
 
 @pytest.mark.parametrize("n_candidates", [1, 3, 12])
@@ -166,9 +173,9 @@ def test_of_equal_gains_the_one_with_fewer_harms_wins() -> None:
 
 
 def test_of_equal_harms_the_one_with_fewer_interventions_wins() -> None:
-    # Either axis alone separates the rescue from the harm; the second axis also holds back what changes nothing.
-    found = rows([[(5, 5, 0, 1, 0)], [(0, 0, 0, -1, 0)], [(5, 1, 0, 0, 0)]])
-    assert search(found, 0).optima[0] == Optimum(1, 0, 1, (5, 5, 0))
+    # Each of two axes singles out one rescue from two harms; one of them lets pass what changes nothing, too.
+    found = rows([[(9, 1, 0, 1, 0)], [(1, 9, 0, 1, 0)], [(1, 1, 0, -1, 0)], [(1, 1, 0, -1, 0)], [(9, 1, 0, 0, 0)]])
+    assert search(found, 0).optima[0] == Optimum(1, 0, 1, (1, 9, 0))
 
 
 def test_of_equal_interventions_the_higher_thresholds_win() -> None:

@@ -136,7 +136,7 @@ def test_cells_that_are_none(a: dict[str, Any], said: str) -> None:
 OUTCOME_LISTS = st.lists(st.sampled_from([*OUTCOMES, ""]), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(OUTCOME_LISTS, OUTCOME_LISTS)
 def test_swapping_the_cells_turns_the_contrast(first: list[str], second: list[str]) -> None:
     pairs = pd.concat([cell([*first, "rescue"]), cell([*second, "harm"], "clean")])
@@ -268,7 +268,7 @@ def test_what_is_not_there() -> None:
         overlap(variants(), ["refresh", "replan"], condition="stale2", delay=4)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(OUTCOME_LISTS, OUTCOME_LISTS)
 def test_the_counts_fit_together(first: list[str], second: list[str]) -> None:
     pairs = pd.concat([cell([*first, "rescue"]), cell([*second, "harm"], action="replan")])

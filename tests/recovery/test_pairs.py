@@ -282,7 +282,7 @@ BRANCHES = st.lists(
 ).map(lambda rows: [row | ({"delay": 0} if row["action"] != "none" and row["delay"] is None else {}) for row in rows])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(BRANCHES)
 def test_every_branch_with_an_action_is_a_pair_or_a_problem(rows: Rows) -> None:
     episodes = frame(*rows)
@@ -301,7 +301,7 @@ def test_every_branch_with_an_action_is_a_pair_or_a_problem(rows: Rows) -> None:
     assert (pairs.loc[ended, "tau"] == 0).all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(BRANCHES)
 def test_against_a_search_through_all_branches(rows: Rows) -> None:
     episodes = frame(*rows).drop_duplicates(["task_id", "condition", "delay", "action", "replicate"])

@@ -58,7 +58,7 @@ def every_policy(rule_settings: Any = PAPER_SETTINGS) -> list[Policy]:
     return [Never(), AlwaysAt(0), AlwaysAt(4), *detectors, RandomAtRate(0.4, seed=3), RulePolicy(rule), Oracle()]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 6))
 def test_one_reached_candidate_a_trajectory_at_most(seed: int, n_tasks: int) -> None:
     candidates, probabilities = simulated(n_tasks, seed)
@@ -71,7 +71,7 @@ def test_one_reached_candidate_a_trajectory_at_most(seed: int, n_tasks: int) -> 
         assert candidates.loc[acts, "reached"].all()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000))
 def test_the_order_of_rows_does_not_count(seed: int) -> None:
     candidates, probabilities = simulated(5, seed)

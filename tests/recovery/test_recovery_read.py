@@ -407,7 +407,7 @@ CELLS = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(CELLS, min_size=7, max_size=7), max_size=6))
 def test_any_table_is_read_or_refused_in_one_line(tmp_path: Path, table: list[list[str]]) -> None:
     frame = pd.DataFrame(table, columns=[*HEADER.split(","), "replicate", "x_a"], dtype=object)

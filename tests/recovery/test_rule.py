@@ -244,7 +244,7 @@ RULES = st.builds(
 
 
 @given(RULES, ROWS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=66, deadline=None)
 def test_many_are_decided_as_one(rule: InterventionRule, rows: list[tuple[Any, ...]]) -> None:
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
     frame = decide_many(rule, *columns)
@@ -256,7 +256,7 @@ def test_many_are_decided_as_one(rule: InterventionRule, rows: list[tuple[Any, .
 
 
 @given(RULES, st.integers(0, 4), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_gates_are_monotone(
     rule: InterventionRule, delay: int, p_err: float, p0: float, p1: float, other: float
 ) -> None:

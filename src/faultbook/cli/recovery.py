@@ -86,9 +86,10 @@ def effects(file: Path, by_cohort: bool, cohort: str | None, as_json: bool, seed
         interval = "" if row["low"] is None else f" [{row['low']:+.1f}, {row['high']:+.1f}]"
         tasks = f", {row['tasks']}" if by_cohort else ""
         p = row["test"] if row["mcnemar_exact"] is None else f"exact McNemar p {row['mcnemar_exact']:.2g}"
+        cell = f"{plain(row['condition'])}, delay {row['delay']}, {plain(row['action'])}{tasks}"
         click.echo(
-            f"{plain(row['condition'])}, delay {row['delay']}, {plain(row['action'])}{tasks}: {row['rescues']} rescues, "
-            f"{row['harms']} harms of {row['n_tasks']} tasks, {row['effect_pp']:+.1f} pp{interval}; {p}"
+            f"{cell}: {row['rescues']} rescues, {row['harms']} harms of {row['n_tasks']} tasks, "
+            f"{row['effect_pp']:+.1f} pp{interval}; {p}"
         )
     flips = int(control["flips"].sum()) if len(control) else None
     click.echo(
@@ -247,8 +248,8 @@ def _errors(problems: pd.DataFrame) -> Iterator[DataError]:
 
 def _raise_first(problems: pd.DataFrame) -> None:
     """Raise the first problem, if there is one."""
-    for error in _errors(problems):
-        raise error
+    if len(problems):
+        raise next(_errors(problems))
 
 
 def _strictly(file: Path, cohort: str | None) -> pd.DataFrame:

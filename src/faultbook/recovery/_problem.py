@@ -115,7 +115,7 @@ def make_problem(known: Trajectories, tau: Ints, usable: Mask, scales: tuple[Sca
     code, points = known.code[order], points[order]
     is_error = known.is_error[code]
     gain = np.where(is_error, tau[order], 0)
-    harm = np.where(is_error, 0, tau[order] > 0).astype(np.int64)
+    harm = np.where(is_error, 0, tau[order] < 0).astype(np.int64)
     first, second, third = (scale.threshold for scale in scales)
     terms = first_pass_terms(code, points, gain, harm)
     return Problem(code, points, gain, harm, ~known.is_error, known.task, (first, second, third), terms)

@@ -147,8 +147,8 @@ def aligned(
         place = key.merge(given.assign(place=np.arange(len(given))), on=KEY, how="left")["place"]
         lost = place.isna() & candidates["reached"].to_numpy(dtype=bool)
         _refuse(key, lost, "probabilities: a candidate that was reached has none", "predict it, NaN where that fails")
-        rows = place.fillna(-1).to_numpy(dtype=np.intp)
-        numbers = np.where(rows[:, None] >= 0, numbers[rows] if len(numbers) else np.nan, np.nan)
+        unknown = np.full((1, len(names)), np.nan)  # the last row: where place is −1
+        numbers = np.concatenate([numbers, unknown])[place.fillna(-1).to_numpy(dtype=np.intp)]
     elif not probabilities.index.equals(candidates.index):
         raise DataError("probabilities have neither the key nor the index of the candidates", mend="give one of them")
     return pd.DataFrame(numbers, columns=list(names), index=candidates.index)

@@ -27,7 +27,7 @@ _IN_SUMMARY = (
     *("gain", "rescues", "harms", "clean_harms", "interventions", "n_trajectories", "n_clean", "n_tasks"),
     *("n_not_evaluable", "harm_limit", "harms_allowed", "clean_harm_bound", "certified", "exact", "gap"),
 )
-_BOOTSTRAPPED_ROWS = 1_000_000  # candidates times resamples by default: some seconds
+_BOOTSTRAPPED_ROWS = 2_000_000  # candidates times resamples by default: some seconds
 _BOOTSTRAPS = (10, 100)
 _ALIKE = 4e-12  # utilities that differ by less, relative to the largest weight in them, are equal to the rule
 
@@ -183,7 +183,7 @@ def calibrate(
     seed : int or numpy.random.Generator
         Of the resamples of tasks.
     n_bootstraps : int, optional
-        Number of resamples. If not given, 100, or fewer (at least 10) from 10,000 candidates on, where each takes
+        Number of resamples. If not given, 100, or fewer (at least 10) from 20,000 candidates on, where each takes
         longer and the thresholds move less.
     node_limit : int
         Boxes of thresholds to look into before the search is given up; the result then says by how much it may miss.

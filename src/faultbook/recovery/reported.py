@@ -90,7 +90,7 @@ def _counts(effect: float, low: float, high: float, n: int) -> dict[str, object]
     )
     found = rescue_harm_candidates(net, n, [(first, last)])
     likely = found[found["reach_probability"] >= _LEAST_REACH].sort_values("reach_probability", ascending=False)
-    note = f"{' and '.join(off)} is no number of {n} tasks" if off else ""
+    note = f"{' and '.join(off)} {'is no number' if len(off) == 1 else 'are no numbers'} of {n} tasks" if off else ""
     if likely.empty:
         return {"net": net, "note": "; ".join(filter(None, [note, "no counts print these bounds"]))}
     best = likely.iloc[0]

@@ -53,7 +53,7 @@ def replicates(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return none[none["replicate"] == 0], none[none["replicate"] == 1]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 50), st.integers(0, 2**32), st.sampled_from([0.0, 0.3]))
 def test_every_fork_has_its_five_branches(index: int, seed: int, noise: float) -> None:
     episodes = run(index, seed, noise=noise)

@@ -12,11 +12,13 @@ branches can be tried on a real engine:
   agents are stubborn and try 5 to 8 times, the others once or twice.
 * It takes some places that have no door for places that have one (a third of them, drawn from its seed) and tries to
   open them, in vain: undisturbed runs are not free of failed commands either.
-* A text that says nothing (a missing observation, a hidden answer) is no news: it supposes that the command did what it
-  should, and looks closer (``examine``) where it would have seen things.
+* Of a missing observation it supposes that the command did what it should, and looks closer (``examine``) where it
+  would have seen things. An answer that says nothing, and that it did not ask for, it passes over, unless nothing works
+  just then: then it looks closer too.
 * An answer of ``look`` that contradicts where it thinks it is sets it right, and so does one that comes while nothing
   works: it examines the place again.
-* Told to plan anew, it forgets what it searched and draws a new order of search.
+* Told to plan anew, it forgets where it is, what it searched and what it gave up, and starts its search over; it only
+  keeps what it carries.
 
 With noise it does something else that is plausible now and then: another place, ``look``, ``inventory`` or ``examine``.
 """
@@ -104,7 +106,7 @@ class ScriptedAgent:
         self._in_vain = False
         self._treatment: str | None = None
         self._target = self._destination = ""
-        self._last = ""
+        self._last, self._asked = "", False
         self.beliefs = Beliefs()
 
     def start(self, task_text: str, observation: str) -> None:
@@ -125,7 +127,7 @@ class ScriptedAgent:
         open_places = [place for place in self._places if place.rpartition(" ")[0] not in OPENABLE]
         self._misjudged = {place for place in open_places if self._rng.random() < MISJUDGED_SHARE}
         self.beliefs = Beliefs(treated=self._treatment is None)
-        self._last = ""
+        self._last, self._asked = "", False
 
     def copy(self, seed: int | None = None) -> Self:
         """An independent agent with the same beliefs."""
@@ -135,20 +137,21 @@ class ScriptedAgent:
         return other
 
     def replan(self) -> None:
-        """Forget what was searched or given up, and search in a new order; where it is and what it has stays."""
-        b = self.beliefs
-        self._places = [self._places[number] for number in self._rng.permutation(len(self._places))]
-        self.beliefs = Beliefs(at=b.at, held=b.held, treated=b.treated)
+        """Start the search over, with nothing but what it carries."""
+        self.beliefs = Beliefs(held=self.beliefs.held, treated=self.beliefs.treated)
 
     # ---- reading ------------------------------------------------------------------------------------------------
 
     def observe(self, text: str) -> None:
         """Believe what a text says; if it says nothing, suppose that the last command did what it should."""
+        asked, self._asked = self._asked, False
         if "Nothing happens." in text:
             self._nothing_happened()
             return
         readings = (self._read_place(text), self._read_contents(text), self._read_doings(text))
         if not any(readings):
+            if not asked and not self.beliefs.failures:
+                return
             self._suppose()
         if not _FACING.search(text):
             self.beliefs.failures = 0
@@ -233,7 +236,7 @@ class ScriptedAgent:
         command = self._choose()
         if self._noise and self._rng.random() < self._noise:
             command = self._other_than(command)
-        self._last = command
+        self._last, self._asked = command, True
         return command
 
     def _other_than(self, command: str) -> str:

@@ -14,7 +14,10 @@ import hashlib
 import re
 import shutil
 import tempfile
+import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -94,7 +97,8 @@ class TextworldEnvironment:
     def branch(self) -> Self:
         """An exact copy."""
         other = copy.copy(self)
-        other._game = self._game.copy()
+        with _without_known_warnings():
+            other._game = self._game.copy()
         other._state = other._game.state
         return other
 
@@ -176,13 +180,26 @@ class _Compiled:
         challenge = engine_module("textworld.challenges", EXTRA).coin_collector
         options = textworld.GameOptions()
         options.seeds, options.path = task.game_seed, str(self._folder / "game.z8")
-        game = challenge.make({"level": task.level}, options)
-        engine_module("textworld.generator", EXTRA).compile_game(game, options)
+        with _without_known_warnings():
+            game = challenge.make({"level": task.level}, options)
+            engine_module("textworld.generator", EXTRA).compile_game(game, options)
 
     def open(self) -> Any:
         textworld = engine_module("textworld", EXTRA)
         infos = textworld.EnvInfos(won=True, moves=True, admissible_commands=True, facts=True)
-        return textworld.start(str(self._folder / "game.z8"), infos)
+        with _without_known_warnings():
+            return textworld.start(str(self._folder / "game.z8"), infos)
+
+
+@contextmanager
+def _without_known_warnings() -> Iterator[None]:
+    """Pass over what the engine says of every game of this kind, and what is no fault of it."""
+    with warnings.catch_warnings():
+        # of two rooms of one name the second gets an adjective
+        warnings.simplefilter("ignore", engine_module("textworld", EXTRA).GenerationWarning)
+        # the interpreter keeps no score of its own for games that it does not know; TextWorld does
+        warnings.simplefilter("ignore", engine_module("jericho.jericho", EXTRA).UnsupportedGameWarning)
+        yield
 
 
 @functools.lru_cache(maxsize=1)
