@@ -157,6 +157,16 @@ def test_noise_makes_branches_differ_but_not_their_past() -> None:
     assert one["prefix_hash"].to_list() == other["prefix_hash"].to_list()
 
 
+def test_a_run_without_recovery_ends_alike_at_every_delay() -> None:
+    tables = [frame(episodes) for seed in range(8) if (episodes := run(4, seed, noise=0.6)).feasible]
+    for table in tables:
+        itself = table[(table["action"] == "none") & (table["replicate"] == 0)]
+        assert (itself.groupby("condition")["success"].nunique() == 1).all()
+        assert (itself.groupby("condition")["n_actions"].nunique() == 1).all()
+    again = pd.concat(tables).query("action == 'none' and replicate == 1")
+    assert (again.groupby(["task_id", "condition"])["n_actions"].nunique() > 1).any()  # it is another run each time
+
+
 def test_seed_and_number_decide_whatever_else_is_run() -> None:
     engine = TinyEngine(noise=0.4)
     alone = run_task(engine, 5, 3)

@@ -3,9 +3,10 @@
 The undisturbed (factual) run decides where the fork lies: the observation after 25 % of its actions (rounded up, at
 least 2, which is the history that "stale2" needs) is the one that is disturbed. A task whose undisturbed run is over by
 then is not prefix-feasible and gives no episode. The disturbed runs take the same steps up to there, for the agent has
-the same seed. After d further actions, d ∈ {0, 1, 2, 4}, the run forks into one branch for each action, "none" twice
-(replicates 0 and 1: whatever differs between the two is noise, not recovery). World and agent are copied, and the
-state hash of every branch is compared with that of the run it leaves.
+the same seed. After d further actions, d ∈ {0, 1, 2, 4}, the run forks into one branch for each action, "none" twice:
+replicate 0 is the run itself, going on as it would, so that it ends alike at every delay; replicate 1 starts from fresh
+chance, and whatever differs between the two is noise, not recovery. World and agent are copied, and the state hash of
+every branch is compared with that of the run it leaves.
 
 Actions at the fork
     none : nothing. refresh : one query of the engine (``look``), which the agent reads. ablated_refresh : the same
@@ -115,7 +116,7 @@ class _Run:
         while not self.over(limit):
             self.step(self.agent.act())
 
-    def branch(self, seed: int) -> _Run:
+    def branch(self, seed: int | None) -> _Run:
         world = self.environment.branch()
         return _Run(world, self.agent.copy(seed), self.opening, [*self.observations], [*self.turns], self.won)
 
@@ -192,7 +193,8 @@ def _of_fork(plan: _Plan, trunk: _Run, condition: str, delay: int) -> Iterator[R
     for number, (action, replicate) in enumerate(_branches()):
         won, n_actions = trunk.won, trunk.n_actions
         if not ended:
-            seed = _seed(plan.seed, plan.index, _OF_BRANCH, *key, number)
+            itself = action == NONE and replicate == 0
+            seed = None if itself else _seed(plan.seed, plan.index, _OF_BRANCH, *key, number)
             won, n_actions = _end_of_branch(plan, trunk, state, action, seed)
         yield {
             "task_id": plan.task.task_id,
@@ -216,7 +218,7 @@ def _branches() -> Iterator[tuple[str, int]]:
         yield from ((action, replicate) for replicate in range(REPLICATES if action == NONE else 1))
 
 
-def _end_of_branch(plan: _Plan, trunk: _Run, state: str, action: str, seed: int) -> tuple[bool, int]:
+def _end_of_branch(plan: _Plan, trunk: _Run, state: str, action: str, seed: int | None) -> tuple[bool, int]:
     """Fork, act, and play to the end: whether it was won, and after how many actions."""
     branch = trunk.branch(seed)
     found = branch.environment.state_hash()
