@@ -31,6 +31,7 @@ EFFECT_KEYS = {
     *("condition", "delay", "action", "n_tasks", "rescues", "harms", "stable_successes", "stable_failures"),
     *("success_without", "success_with", "effect_pp", "low", "high", "mcnemar_exact"),
 }
+GATES = ["delay", "error", "failure", "utility"]
 OUR_FAILURE = ("--failure-probability", "complement_of_p0")
 
 Run = Callable[..., Result]
@@ -114,6 +115,8 @@ def test_the_control_is_named_with_its_flips(run: Run, tmp_path: Path) -> None:
     (control,) = _json(run("effects", "again.csv", "--json"))["control"]
     assert [control[name] for name in ("condition", "delay", "n", "flips", "to_success")] == ["stale2", 0, 3, 1, 1]
     assert control["rate"] == pytest.approx(1 / 3)
+    (tmp_path / "calm.csv").write_text(f"{HEADER.strip()},replicate\n{rows}b,stale2,0,none,0,1\n", encoding="utf-8")
+    assert run("effects", "calm.csv").stdout.splitlines()[-1] == "A/A control: 0 flips in 1 repeats"
 
 
 def _with_column(name: str, values: Callable[[str], object]) -> str:
@@ -206,6 +209,11 @@ def test_a_file_without_a_pair_says_why(run: Run, tmp_path: Path, text: str, say
     assert says in _refused(run("effects", "episodes.csv"))
 
 
+def test_a_file_without_an_episode_is_not_said_to_lack_a_cohort(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("task,outcome\na,1\n", encoding="utf-8")
+    assert "other.csv, row 1: columns missing" in _refused(run("effects", "other.csv", "--cohort", "fit"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -262,7 +270,7 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = folder / "episodes.parquet"
     made_up().to_parquet(file)
     fitted = invoke("fit", file, "--out", folder / "model.json", "--cohort", "fit", "--C", "1", "--json")
-    limits = ("--harm-limit", "0.05", "--C", "1", "--cohort", "fit")
+    limits = ("--harm-limit", "0.05", "--harm-penalty", "3", "--C", "1", "--cohort", "fit")
     chosen = invoke("calibrate", file, *OUR_FAILURE, *limits, "--out", folder / "rule.json", "--json")
     for name, result in (("fitted", fitted), ("chosen", chosen)):
         assert result.exit_code == 0, result.stderr
@@ -302,11 +310,12 @@ def test_calibrate_saves_the_rule_that_it_prints(chain: Path) -> None:
     for name in ("error_threshold", "failure_threshold", "utility_threshold", "harm_penalty", "min_delay"):
         assert summary[name] == getattr(rule, name)
     assert "20 tasks, clean harm at most 0.05" in rule.source
+    assert rule.harm_penalty == 3
     # 16 of 20 tasks can be rescued, and every one is; ⌊.05 × 20⌋ = 1
     assert [summary[name] for name in ("gain", "harms", "clean_harms", "harms_allowed")] == [16, 0, 0, 1]
     assert not summary["certified"]
     assert found["frontier"][0]["gain"] == 16
-    assert {row["gate"] for row in found["reachable"]} == {"delay", "error", "failure", "utility", "all"}
+    assert [row["gate"] for row in found["reachable"]] == [*GATES, "all"]
 
 
 def test_evaluate_judges_on_other_tasks(chain: Path) -> None:
@@ -323,6 +332,7 @@ def test_evaluate_judges_on_other_tasks(chain: Path) -> None:
     assert (rule["n_trajectories"], rule["policy_effect_pp"]) == (20, pytest.approx(40))
     assert rule["low_pp"] < 40 < rule["high_pp"]
     assert rows["never"]["low_pp"] is None
+    assert [row["gate"] for row in found["reachable"] if row["reachable"]] == [*GATES, "all"]
     assert 8 <= rule["interventions"] <= 10
 
 

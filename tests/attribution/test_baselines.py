@@ -249,6 +249,7 @@ def worth(annotations: pd.DataFrame, n: int, constant: list[int], **choices: Any
     )
 
 
+@pytest.mark.slow
 def test_a_constant_list_is_worth_chance_and_the_prior(make_annotations: Make) -> None:
     """What it has above chance is the excess of gain at its places over the mean of the log, and nothing else."""
     rng = np.random.default_rng(9)

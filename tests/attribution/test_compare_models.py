@@ -179,6 +179,7 @@ TABLES = st.integers(2, 4).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_p_against_every_sign_pattern(columns: list[list[float]]) -> None:
@@ -196,6 +197,7 @@ def test_p_against_every_sign_pattern(columns: list[list[float]]) -> None:
         assert row["difference"] == pytest.approx(np.nanmean(difference))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(TABLES, st.randoms(use_true_random=False))
 def test_the_order_of_rows_within_models_does_not_count(columns: list[list[float]], random: Any) -> None:
@@ -208,6 +210,7 @@ def test_the_order_of_rows_within_models_does_not_count(columns: list[list[float
     pd.testing.assert_frame_equal(one.groups, other.groups)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_swapping_the_models_mirrors_the_difference(columns: list[list[float]]) -> None:
@@ -221,6 +224,7 @@ def test_swapping_the_models_mirrors_the_difference(columns: list[list[float]]) 
         np.testing.assert_array_equal(forward[name].to_numpy(), backward[name].to_numpy())
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(TABLES, st.permutations(["Ä", "b b", "x:1", "z"]))
 def test_names_do_not_count(columns: list[list[float]], names: list[str]) -> None:
@@ -231,6 +235,7 @@ def test_names_do_not_count(columns: list[list[float]], names: list[str]) -> Non
     assert {back[model] for model in renamed.groups["model"]} == set(plain.groups["model"])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(TABLES)
 def test_a_letter_is_shared_exactly_by_what_is_not_separable(columns: list[list[float]]) -> None:

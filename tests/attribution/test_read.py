@@ -340,6 +340,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
+@pytest.mark.slow
 @settings(max_examples=33, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(part=st.sampled_from(PARTS), value=JSONABLE)
 @example(part=("who-and-when", ("history", 0, "content")), value="\ud800")
@@ -386,6 +387,7 @@ CELL = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(header=st.sampled_from(HEADERS), table=st.lists(st.lists(CELL, min_size=8, max_size=8), max_size=6))
 def test_a_table_of_anything_is_read_or_located_problems(scratch: Path, header: str, table: list[list[str]]) -> None:

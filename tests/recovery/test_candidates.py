@@ -91,6 +91,11 @@ def test_features_come_from_either_branch() -> None:
     assert listed(rows)["x_delay"].tolist() == [0.25, 0.5, 1]
 
 
+def test_one_feature_alone_is_taken() -> None:
+    table = listed([{name: value for name, value in row.items() if name != "x_noop"} for row in run()])
+    assert [name for name in table if name.startswith("x_")] == ["x_delay"]
+
+
 def test_a_feature_that_nobody_knows_is_missing() -> None:
     assert listed([row | {"x_noop": None} for row in run()])["x_noop"].isna().all()
     assert [

@@ -305,6 +305,7 @@ def test_unequal_tasks_have_one_estimand_inside_its_interval() -> None:
     assert found["low_pp"] <= found["policy_effect_pp"] <= found["high_pp"]
 
 
+@pytest.mark.slow
 def test_random_is_judged_by_its_mean_over_draws() -> None:
     candidates, _ = simulated(15)
     policy = RandomAtRate(0.4)

@@ -131,6 +131,7 @@ def test_random_acts_at_its_rate_on_average() -> None:
     assert sums[sums > 0].round(12).nunique() == 1
 
 
+@pytest.mark.slow
 def test_many_draws_have_the_mean_that_is_said() -> None:
     candidates, _ = simulated(6)
     chances = RandomAtRate(0.4).chances(candidates)

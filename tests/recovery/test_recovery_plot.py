@@ -246,7 +246,7 @@ def test_each_gate_takes_its_share_from_what_is_left() -> None:
     ax = drawn(plot.plot_gates({"utility": 10, "error": 50, "delay": 25}, 15))  # in the rule's order
     bars = [(round(bar.get_x()), round(bar.get_width())) for bar in ax.patches]
     assert bars == [(0, 100), (75, 25), (25, 50), (15, 10), (0, 15)]
-    assert ticks(ax) == ["candidates", "held: delay", "held: error", "held: utility", "acts"]
+    assert ticks(ax) == ["candidates", "held: delay", "held: error", "held: utility", "pass"]
     assert texts(ax) == ["100", "25", "50", "10", "15"]
     assert ax.yaxis_inverted()
 
@@ -261,7 +261,7 @@ def test_the_gates_are_those_of_the_rule() -> None:
     held = decided["gate"].dropna().value_counts()
     ax = drawn(plot.plot_gates(held, int((decided["action"] == "refresh").sum())))
     assert ticks(ax) == [
-        *("candidates", "held: error", "held: failure", "held: utility", "held: tie", "held: not evaluable", "acts")
+        *("candidates", "held: error", "held: failure", "held: utility", "held: tie", "held: not evaluable", "pass")
     ]
     assert texts(ax) == ["6", "1", "1", "1", "1", "1", "1"]
 

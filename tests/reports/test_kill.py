@@ -111,6 +111,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_kill_at_any_moment(old: Project, start: Start, seed: int) -> None:
     chance = random.Random(seed)
@@ -130,6 +131,7 @@ def test_a_kill_at_any_moment(old: Project, start: Start, seed: int) -> None:
     assert_cleared(old)
 
 
+@pytest.mark.slow
 def test_kills_of_the_installed_command(old: Project) -> None:
     """As it is typed, from its first import on."""
     chance = random.Random(3)

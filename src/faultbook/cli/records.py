@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from faultbook.errors import DataError
+from faultbook.text import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +30,14 @@ def joined(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([first, second], ignore_index=True)
 
 
+def errors_of(problems: pd.DataFrame) -> Iterator[DataError]:
+    """The problems of a table, each with its place."""
+    for row in records(problems):
+        place = {name: row[name] or None for name in ("file", "row", "column", "mend")}
+        yield DataError(row["problem"], **place)
+
+
 def print_problems(problems: pd.DataFrame) -> None:
-    """A line each on stderr."""
-    for problem in records(problems):
-        click.echo(f"  {problem['file']}: {problem['problem']}", err=True)
+    """A line each on stderr, with its place."""
+    for error in errors_of(problems):
+        click.echo(f"  {plain(str(error), most=1000)}", err=True)

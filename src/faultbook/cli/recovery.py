@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from faultbook.cli.errors import one_line_errors
-from faultbook.cli.records import joined, records
-from faultbook.errors import DataError, FaultbookError
+from faultbook.cli.records import errors_of, joined, print_problems, records
+from faultbook.errors import FaultbookError
 from faultbook.text import plain
 
 if TYPE_CHECKING:
@@ -95,8 +94,7 @@ def effects(file: Path, by_cohort: bool, cohort: str | None, as_json: bool, seed
     click.echo(
         "no A/A control" if flips is None else f"A/A control: {flips} flips in {int(control['n'].sum())} repeats"
     )
-    for error in _errors(problems):
-        click.echo(f"  {plain(error)}", err=True)
+    print_problems(problems)
 
 
 @recovery.command()
@@ -239,17 +237,10 @@ def _episodes(file: Path, cohort: str | None) -> tuple[pd.DataFrame, pd.DataFram
     return _of_cohort(episodes, cohort), problems
 
 
-def _errors(problems: pd.DataFrame) -> Iterator[DataError]:
-    """The problems of a table, each with its place."""
-    for row in records(problems):
-        place = {name: row[name] or None for name in ("file", "row", "column", "mend")}
-        yield DataError(row["problem"], **place)
-
-
 def _raise_first(problems: pd.DataFrame) -> None:
     """Raise the first problem, if there is one."""
     if len(problems):
-        raise next(_errors(problems))
+        raise next(errors_of(problems))
 
 
 def _strictly(file: Path, cohort: str | None) -> pd.DataFrame:

@@ -106,7 +106,7 @@ def _with_features(pairs: pd.DataFrame, frame: pd.DataFrame, problems: Problems)
     with_, without, positions = matched(frame)
     own, other = with_[positions >= 0], without.iloc[positions[positions >= 0]]
     mine = own[features].to_numpy(dtype=np.float64)
-    theirs = other[features].to_numpy(dtype=np.float64)
+    theirs = other[features].to_numpy(dtype=np.float64, copy=True)
     theirs[other["delay"].isna().to_numpy()] = np.nan  # of no fork
     known = own[KEY].assign(**dict(zip(features, np.where(np.isnan(mine), theirs, mine).T, strict=True)))
     alike = np.isnan(mine) | np.isnan(theirs) | np.isclose(mine, theirs, rtol=_ALIKE, atol=0)

@@ -203,8 +203,8 @@ def plot_calibration(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
         counts = f"{least}" if least == most else f"{least} to {most}"
         ax.vlines(part["predicted"], part["low"], part["high"], color=colour, linewidth=1.5)
         ax.plot(part["predicted"], part["observed"], "o-", color=colour, label=f"{model} ({counts} a bin)")
-    ax.set_xlim(0, 1)
-    ax.set_ylim(0, 1)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_ylim(-0.02, 1.02)
     ax.set_aspect("equal")
     ax.set_xlabel("predicted, out of fold")
     ax.set_ylabel("observed share")
@@ -213,7 +213,7 @@ def plot_calibration(curves: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
 
 def plot_gates(held: Mapping[str, int] | pd.Series, acted: int, ax: Axes | None = None) -> Axes:
-    """What each gate holds back, from all candidates down to those on which the rule acts.
+    """What each gate holds back, from all candidates down to those that pass (of a run, the rule acts on the first).
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def plot_gates(held: Mapping[str, int] | pd.Series, acted: int, ax: Axes | None 
     for gate in gates:
         left -= int(held[gate])
         rows.append((f"held: {gate}", left, int(held[gate]), PALE))
-    rows.append(("acts", 0, acted, COLOURS["green"]))
+    rows.append(("pass", 0, acted, COLOURS["green"]))
     for row, (_, start, width, colour) in enumerate(rows):
         ax.barh(row, width, left=start, color=colour, height=0.66)
         ax.text(start + width + 0.01 * total, row, str(width), va="center", fontsize=9)

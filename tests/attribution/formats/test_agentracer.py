@@ -104,6 +104,7 @@ def test_what_is_no_parquet_file_is_located(write: Write, content: bytes) -> Non
     assert len(read_logs(file, strict=False)[1]) == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_is_damaged_in_the_middle_is_located(write_parquet: Write) -> None:
     file = write_parquet("coding.parquet", [_row() for _ in range(200)])
     whole = file.read_bytes()

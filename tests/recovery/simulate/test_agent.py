@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faultbook.errors import FaultbookError
-from faultbook.recovery.simulate.agent import Beliefs, ScriptedAgent
+from faultbook.recovery.simulate.agent import ScriptedAgent
+from faultbook.recovery.simulate.beliefs import Beliefs
 from faultbook.recovery.simulate.conditions import HIDDEN_TEXT, MISSING_TEXT
 
 PLACES = ("cabinet 1", "cabinet 2", "drawer 1", "fridge 1", "microwave 1", "shelf 1", "shelf 2")

@@ -69,6 +69,7 @@ def test_by_default_cohorts_are_those_of_the_paper(tmp_path: Path) -> None:
     assert fit == 10  # 93 of 168, of 18 tasks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_number_of_jobs_changes_no_byte(whole: bytes, tmp_path: Path, jobs: int) -> None:
     tiny(out := tmp_path / "a.parquet", jobs=jobs)
@@ -137,6 +138,7 @@ simulate(TinyEngine(noise=0.2, short=True, pause=0.05), int(sys.argv[3]), 0, sys
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("jobs", "parts"), [(1, 1), (1, 6), (2, 3)])
 def test_kill_9_loses_no_finished_task(whole: bytes, tmp_path: Path, jobs: int, parts: int) -> None:
     out = tmp_path / "a.parquet"

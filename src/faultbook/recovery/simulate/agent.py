@@ -27,12 +27,12 @@ from __future__ import annotations
 
 import copy
 import re
-from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 
 from faultbook.errors import FaultbookError
+from faultbook.recovery.simulate.beliefs import THING, Beliefs
 from faultbook.recovery.simulate.household import DEVICES, OPENABLE
 
 STUBBORN_SHARE = 0.4
@@ -40,50 +40,6 @@ FEW_TRIES, MANY_TRIES = (1, 2), (5, 8)  # least and most, drawn evenly
 MISJUDGED_SHARE = 1 / 3
 _TASK = re.compile(r"put (?:a|an|some) (?:(hot|cool|clean) )?(\w+) (?:in|on) (\w+)")
 _TREATMENTS = {"hot": "heat", "cool": "cool", "clean": "clean"}
-_THING = re.compile(r"\ban? (\w+ \d+)")
-_PLACE = r"(\w+ \d+)"
-_ARRIVED = re.compile(rf"You arrive at {_PLACE}\.")
-_FACING = re.compile(rf"You are facing the {_PLACE}\.")
-_CONTENTS = re.compile(rf"(?:On the {_PLACE}|The {_PLACE} is open\. In it), you see ([^.]*)\.")
-_CLOSED = re.compile(rf"The {_PLACE} is closed\.")
-_TAKEN = re.compile(rf"You pick up the {_PLACE} from the {_PLACE}\.")
-_MOVED = re.compile(rf"You move the {_PLACE} to the {_PLACE}\.")
-_TREATED = re.compile(rf"You (?:heat|cool|clean) the {_PLACE} using the {_PLACE}\.")
-_CARRYING = re.compile(r"You are carrying: an? (\w+ \d+)\.")
-
-
-@dataclass(slots=True)
-class Beliefs:
-    """What the agent takes to be so.
-
-    Attributes
-    ----------
-    at : str or None
-        Where it is; None in the middle of the room.
-    seen : dict of str to set of str
-        What is in a place, for places whose contents it has read.
-    closed : set of str
-        Places that it has read to be closed, and not opened since.
-    given_up : set of str
-        Places where nothing worked.
-    held : str or None
-        What it carries.
-    treated : bool
-        Whether the thing is hot, cool or clean, as the task wants it.
-    failures : int
-        How often in a row nothing happened.
-    check : str or None
-        A command by which to make sure before anything else.
-    """
-
-    at: str | None = None
-    seen: dict[str, set[str]] = field(default_factory=dict)
-    closed: set[str] = field(default_factory=set)
-    given_up: set[str] = field(default_factory=set)
-    held: str | None = None
-    treated: bool = False
-    failures: int = 0
-    check: str | None = None
 
 
 class ScriptedAgent:
@@ -122,7 +78,7 @@ class ScriptedAgent:
             raise FaultbookError(f"the scripted agent does not understand the task '{task_text}'")
         state, self._target, self._destination = wanted.groups()
         self._treatment = _TREATMENTS.get(state)
-        places = _THING.findall(observation.partition("Your task is to")[0])
+        places = THING.findall(observation.partition("Your task is to")[0])
         self._places = [places[number] for number in self._rng.permutation(len(places))]
         open_places = [place for place in self._places if place.rpartition(" ")[0] not in OPENABLE]
         self._misjudged = {place for place in open_places if self._rng.random() < MISJUDGED_SHARE}
@@ -148,60 +104,11 @@ class ScriptedAgent:
         if "Nothing happens." in text:
             self._nothing_happened()
             return
-        readings = (self._read_place(text), self._read_contents(text), self._read_doings(text))
-        if not any(readings):
+        if not self.beliefs.read(text):
             if not asked and not self.beliefs.failures:
                 return
-            self._suppose()
-        if not _FACING.search(text):
-            self.beliefs.failures = 0
-
-    def _read_place(self, text: str) -> bool:
-        b = self.beliefs
-        if match := _FACING.search(text):
-            if match[1] != b.at or b.failures:
-                b.check = f"examine {match[1]}"
-            b.at, b.failures = match[1], 0
-            return True
-        if match := _ARRIVED.search(text):
-            b.at = match[1]
-            return True
-        if "middle of a room" in text:
-            b.at = None
-            return True
-        return False
-
-    def _read_contents(self, text: str) -> bool:
-        b = self.beliefs
-        if match := _CONTENTS.search(text):
-            place = match[1] or match[2]
-            b.at, b.seen[place] = place, set(_THING.findall(match[3]))
-            b.closed.discard(place)
-            b.given_up.discard(place)
-            return True
-        if match := _CLOSED.search(text):
-            b.at = match[1]
-            b.closed.add(match[1])
-            b.seen.pop(match[1], None)
-            return True
-        return False
-
-    def _read_doings(self, text: str) -> bool:
-        b = self.beliefs
-        if match := _TAKEN.search(text):
-            b.held, b.at = match.groups()
-            b.seen.get(b.at or "", set()).discard(match[1])
-        elif match := _MOVED.search(text):
-            b.held, b.at = None, match[2]
-        elif match := _TREATED.search(text):
-            b.treated, b.at = True, match[2]
-        elif match := _CARRYING.search(text):
-            b.held = match[1]
-        elif "You are not carrying anything." in text:
-            b.held = None
-        else:
-            return False
-        return True
+            self.beliefs.suppose(self._last)
+        self.beliefs.failures = 0
 
     def _nothing_happened(self) -> None:
         """Try again, up to a point; then turn to another place, after a look into its own hands where a grip failed."""
@@ -215,19 +122,6 @@ class ScriptedAgent:
         b.given_up.add(place)
         b.failures, b.at = 0, None if b.at == place else b.at
         b.check = "inventory" if self._last.startswith("take ") else None
-
-    def _suppose(self) -> None:
-        b, (verb, _, rest) = self.beliefs, self._last.partition(" ")
-        if verb == "go":
-            b.at = rest.removeprefix("to ")
-            b.check = f"examine {b.at}"
-        elif verb == "open":
-            b.closed.discard(rest)
-            b.check = f"examine {rest}"
-        elif verb == "take":
-            b.held = rest.partition(" from ")[0]
-        elif verb in DEVICES:
-            b.treated = True
 
     # ---- acting -------------------------------------------------------------------------------------------------
 
@@ -254,7 +148,7 @@ class ScriptedAgent:
             self._misjudged.remove(b.at)
             self._in_vain = True
             return f"open {b.at}"
-        return self._deliver() if self.beliefs.held else self._search()
+        return self._deliver() if b.held else self._search()
 
     def _deliver(self) -> str:
         b = self.beliefs

@@ -29,7 +29,7 @@ choice, so that both rescues and harms occur with an agent that never fails for 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -254,8 +254,3 @@ def _seed(seed: int, index: int, purpose: int, *key: int) -> int:
 
 def _rng(seed: int, index: int, purpose: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(_sequence(seed, index, purpose, *key))
-
-
-def columns_of(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """The rows as columns, in the order of `COLUMNS`."""
-    return {name: [row[name] for row in rows] for name in COLUMNS}

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from faultbook.recovery.simulate.features import Vocabulary
+
 KINDS = ("place", "heat", "cool", "clean")
 DEVICES = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin"}
 OPENABLE = ("cabinet", "drawer", "fridge", "microwave")
@@ -120,3 +122,26 @@ def pddl_problem(task: HouseholdTask) -> str:
 (:goal (exists (?r - receptacle ?o - object) (and (inReceptacle ?o ?r) (objectType ?o {task.target}OType)
  (receptacleType ?r {task.destination}Type) {_GOALS[task.kind]})))
 (:metric minimize (total-cost)))"""
+
+
+def household_vocabulary(task: HouseholdTask) -> Vocabulary:
+    """How ALFWorld's texts are read for features of a household task.
+
+    Milestones: the thing is seen, it is picked up, it is treated (if it is to be).
+    """
+    thing = rf"{task.target} \d+"
+    treated = (rf"You {task.kind} the {thing}",) if task.kind in DEVICES else ()
+    return Vocabulary(
+        no_op=r"^Nothing happens\.",
+        expected=(
+            (r"go to (.+)", r"^You arrive at {0}\."),
+            (r"open (.+)", r"^You open the {0}\."),
+            (r"take (.+) from (.+)", r"^You pick up the {0} from the {1}\."),
+            (r"move (.+) to (.+)", r"^You move the {0} to the {1}\."),
+            (r"(heat|cool|clean) (.+) with (.+)", r"^You {0} the {1} using the {2}\."),
+            (r"examine (.+)", r"\b{0}\b"),
+            (r"look", r"^You are "),
+            (r"inventory", r"^You are (?:not )?carrying"),
+        ),
+        milestones=(rf"(?:On|In) [^.]*\b{thing}", rf"You pick up the {thing}", *treated),
+    )
