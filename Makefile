@@ -24,7 +24,7 @@ test: $(READY)  ## run all tests (browser tests need Debian's chromium and are s
 	$(BIN)/python -m pytest
 
 test-full: $(FULL_READY)  ## tests against ranx, trec_eval and the game engines, in an environment of their own (needs g++)
-	$(FULL)/bin/python -m pytest tests/oracles tests/engines
+	$(FULL)/bin/python -m pytest tests/oracles tests/engines tests/recovery/test_estimators.py
 
 lint: $(READY)  ## style, types, and notebooks committed without outputs
 	$(BIN)/ruff check .

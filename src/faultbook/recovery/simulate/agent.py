@@ -42,6 +42,12 @@ _TASK = re.compile(r"put (?:a|an|some) (?:(hot|cool|clean) )?(\w+) (?:in|on) (\w
 _TREATMENTS = {"hot": "heat", "cool": "cool", "clean": "clean"}
 
 
+def draw_tries(rng: np.random.Generator) -> int:
+    """Draw how often an agent tries what does not work."""
+    tries = MANY_TRIES if rng.random() < STUBBORN_SHARE else FEW_TRIES
+    return int(rng.integers(*tries, endpoint=True))
+
+
 class ScriptedAgent:
     """The scripted household agent.
 
@@ -55,8 +61,7 @@ class ScriptedAgent:
 
     def __init__(self, noise: float = 0.0, seed: int = 0) -> None:
         self._noise, self._rng = noise, np.random.default_rng(seed)
-        tries = MANY_TRIES if self._rng.random() < STUBBORN_SHARE else FEW_TRIES
-        self._tries = int(self._rng.integers(*tries, endpoint=True))
+        self._tries = draw_tries(self._rng)
         self._places: list[str] = []
         self._misjudged: set[str] = set()
         self._in_vain = False

@@ -2,8 +2,8 @@
 
 Like the household agent it believes what it reads. A stale room description puts it in a room that it is not in, and
 the passage it just took goes on its map as leading there. Where a passage that it read of turns out to be a wall it
-looks around after a few tries (how many is drawn from its seed, 1 to 3), and strikes out what it drew lately. An answer
-that names another room than it takes itself to be in, and was not the answer to a step, does the same at once.
+tries again, as often as the household agent would, and only then looks around. Reading that it is not where it took
+itself to be, it strikes out what it drew lately.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Self
 
 import numpy as np
 
+from faultbook.recovery.simulate.agent import draw_tries
+
 OPPOSITE = {"north": "south", "south": "north", "east": "west", "west": "east"}
-MOST_TRIES = 3
 _LATELY = 3  # passages that are struck out when the map proves wrong
 _ROOM = re.compile(r"-= (.+?) =-(.*)", re.DOTALL)
 _DIRECTION = re.compile(r"\b(north|south|east|west)\b")
@@ -33,13 +34,13 @@ class Explorer:
     noise : float
         Probability, at each command, of a step in any direction that it read of here.
     seed : int
-        Of its character: which directions it prefers, how often it runs against a wall; and of its noise.
+        Of its character: which directions it prefers, how often it tries; and of its noise.
     """
 
     def __init__(self, noise: float = 0.0, seed: int = 0) -> None:
         self._noise, self._rng = noise, np.random.default_rng(seed)
         self._preference = [list(OPPOSITE)[place] for place in self._rng.permutation(len(OPPOSITE))]
-        self._tries = int(self._rng.integers(1, MOST_TRIES + 1))
+        self._tries = draw_tries(self._rng)
         self._forget()
         self.room: str | None = None
         self._answering = ""  # the command whose answer is due
@@ -77,8 +78,8 @@ class Explorer:
             self._in_room(command, room[1], room[2])
         elif _NO_WAY in text:
             self._failures += 1
-            self._look = self._failures >= self._tries
-            if self.room and not self._look:
+            if self._failures >= self._tries and self.room:
+                self._look = True
                 self.passages[self.room, command.removeprefix("go ")] = None
         elif _NOT_HERE in text:
             self._coin.discard(self.room or "")
@@ -88,9 +89,10 @@ class Explorer:
 
     def _in_room(self, command: str, room: str, description: str) -> None:
         direction = command.removeprefix("go ")
-        if self._failures or (command != f"go {direction}" and room != self.room):
+        stepped = command == f"go {direction}"
+        if (stepped and self._failures) or (not stepped and room != self.room):
             self._strike_out()
-        elif command == f"go {direction}" and self.room:
+        elif stepped and self.room:
             self._draw(self.room, direction, room)
             self._draw(room, OPPOSITE[direction], self.room)
         self.room, self._failures, self._look = room, 0, False
