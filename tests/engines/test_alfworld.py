@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,6 +26,7 @@ pytest.importorskip("alfworld.info", reason="the extra [alfworld] is not install
 
 
 SHORT = 0  # a task of seed 0 that takes few actions
+RECORDED = Path(__file__).resolve().parents[2] / "data" / "episodes" / "alfworld-scripted.parquet"
 
 
 def one_of_each_kind() -> list[HouseholdTask]:
@@ -171,3 +173,14 @@ def test_settings_name_the_versions() -> None:
     settings = AlfworldEngine().settings()
     assert settings["alfworld"]
     assert settings["textworld"] == textworld.__version__
+
+
+def test_the_recorded_episodes_are_what_the_engine_gives() -> None:
+    recorded = pd.read_parquet(RECORDED)
+    again = pd.DataFrame(run_task(AlfworldEngine(), SHORT, 0).rows)
+    kept = recorded[recorded["task_id"] == again["task_id"].iloc[0]]
+    key = ["condition", "delay", "action", "replicate"]
+    columns = [*key, "success", "ended_before", "prefix_hash", "n_actions", *FEATURES]
+    one, other = (frame[columns].sort_values(key, ignore_index=True) for frame in (kept, again))
+    assert len(one) == 80
+    pd.testing.assert_frame_equal(one, other, check_dtype=False)
