@@ -263,6 +263,13 @@ def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
         simulate("webshop", 1, 0, tmp_path / "a.parquet")
 
 
+def test_engines_are_not_imported_before_they_are_asked_for() -> None:
+    script = "import sys, faultbook.recovery.simulate.run; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"textworld", "alfworld", "fast_downward", "jericho"} & set(found)
+    assert "faultbook.recovery.simulate.alfworld" in found
+
+
 def test_a_missing_engine_names_the_extra() -> None:
     for find in (engine_module, engine_folder):
         with pytest.raises(FaultbookError, match=r"'no_such_engine'.*pip install 'faultbook\[sim\]'"):
