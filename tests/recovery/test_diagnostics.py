@@ -19,20 +19,18 @@ from faultbook.recovery.diagnostics import (
     CALIBRATION_COLUMNS,
     EVENT_COLUMNS,
     FOLD_COLUMNS,
-    REACH_COLUMNS,
-    SEPARATION_COLUMNS,
     SUMMARY_COLUMNS,
     brier,
     calibration,
     events,
     folds,
-    reachable,
-    separation,
     summaries,
 )
 from faultbook.recovery.estimators import TARGETS, Estimators, LogisticModel, fit
 from faultbook.recovery.model_file import load_model, save_model
+from faultbook.recovery.reach import REACH_COLUMNS, reachable
 from faultbook.recovery.rule import PAPER_SETTINGS, InterventionRule, decide_many
+from faultbook.recovery.separation import SEPARATION_COLUMNS, separation
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.stats.proportion import clopper_pearson
 

@@ -140,6 +140,7 @@ def fit(
 @click.option("--failure-probability", type=click.Choice(["complement_of_p0"]), required=True, help="Of p0; say it.")
 @click.option("--harm-limit", type=click.FloatRange(0, 1, max_open=True), default=0.02, show_default=True)
 @click.option("--harm-penalty", type=click.FloatRange(0), default=2.0, show_default=True, help="Weight of a harm.")
+@click.option("--penalty", type=click.Choice(["l2", "firth"]), default="l2", show_default=True)
 @click.option(
     "--C", "c", type=click.FloatRange(0, min_open=True), default=0.1, show_default=True, help="Of the penalty."
 )
@@ -154,6 +155,7 @@ def calibrate(
     failure_probability: Any,
     harm_limit: float,
     harm_penalty: float,
+    penalty: Any,
     c: float,
     out: Path | None,
     action: str,
@@ -165,7 +167,7 @@ def calibrate(
     from faultbook import recovery as rx
 
     moments = rx.candidates(_strictly(file, cohort), action)
-    models = rx.fit(moments, C=c, seed=seed)
+    models = rx.fit(moments, C=c, penalty=penalty, seed=seed)
     chosen = rx.calibrate(
         moments,
         models.out_of_fold,

@@ -1,8 +1,7 @@
-"""What the three models can be trusted for: coefficients, calibration, separation, and gates that nothing reaches."""
+"""What the three models can be trusted for: coefficients, calibration, folds and events."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
-from scipy.optimize import linprog
 from statsmodels.discrete.discrete_model import Logit
 from statsmodels.tools.sm_exceptions import ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning
 
@@ -27,7 +25,7 @@ from faultbook.recovery.estimators import (
     reached_rows,
     truths,
 )
-from faultbook.recovery.rule import InterventionRule, decide_many
+from faultbook.recovery.separation import why_no_estimate, with_intercept
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.stats.proportion import check_level, clopper_pearson
 
@@ -40,19 +38,10 @@ BRIER_COLUMNS = [
     *("model", "brier", "low", "high", "base_rate", "brier_of_base_rate"),
     *("gain", "gain_low", "gain_high", "n", "n_tasks", "note"),
 ]
-SEPARATION_COLUMNS = ["model", "features", "how", "kind", "note"]
 FOLD_COLUMNS = ["model", "fold", "n", "n_tasks", "n_events", "n_train", "n_train_events", "note"]
 EVENT_COLUMNS = ["model", "n", "n_tasks", "n_events", "rarer", "rarer_tasks", "n_features", "tasks_per_feature", "note"]
-REACH_COLUMNS = [
-    *("gate", "threshold", "lowest_seen", "highest_seen", "lowest_possible", "highest_possible"),
-    *("n_rows", "n_passing", "reachable", "note"),
-]
-
 _MOST_BINS = 5
 _FEW_EVENTS = 10  # a feature, below which logistic coefficients are biased: Peduzzi et al. 1996
-_SEEN = 1e-6  # margins and weights of standardised features below this are zero to the solver
-_EDGE_POINTS = 257
-_GATE_VALUES = {"delay": "delay", "error": "p_err", "failure": "p_fail", "utility": "u"}
 
 
 def summaries(estimators: Estimators, candidates: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
@@ -212,45 +201,6 @@ def brier(
     return pd.DataFrame(found, columns=BRIER_COLUMNS)
 
 
-def separation(candidates: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
-    """Features that separate the outcomes of a model, one by one and jointly: no finite likelihood estimate exists.
-
-    Parameters
-    ----------
-    candidates : DataFrame
-        The table `Candidates`; only rows with `reached` are used.
-    features : sequence of str
-        The features.
-
-    Returns
-    -------
-    DataFrame
-        One row a find, none if there is none: model, features (a smallest set that separates), how ("alone" or
-        "jointly"), kind ("complete": every row is on its side of a border; "quasi-complete": some lie on it) and note.
-
-    Notes
-    -----
-    A linear programme looks for weights under which no row is on the wrong side and, for quasi-complete separation,
-    at least one is on the right side. The set named jointly is one from which no feature can be taken.
-
-    References
-    ----------
-    Albert & Anderson (1984), Biometrika 71, 1-10 (the two kinds). Konis (2007), Linear programming algorithms for
-    detecting separated data in binary logistic regression models, thesis, University of Oxford.
-    """
-    rows = reached_rows(candidates)
-    x = feature_matrix(rows, features)
-    found = []
-    for model, target in TARGETS.items():
-        for names, kind in _separating(x, truths(rows, target), list(features)):
-            how = "jointly" if len(names) > 1 else "alone"
-            note = (
-                f"{target}: weights grow without bound unless penalised; Firth's penalty (penalty='firth') is a remedy"
-            )
-            found.append((model, ", ".join(names), how, kind, note))
-    return pd.DataFrame(found, columns=SEPARATION_COLUMNS)
-
-
 def folds(estimators: Estimators, candidates: pd.DataFrame) -> pd.DataFrame:
     """Events in each fold, and folds whose training rows have one outcome only.
 
@@ -302,126 +252,6 @@ def events(candidates: pd.DataFrame, features: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=EVENT_COLUMNS)
 
 
-def reachable(rule: InterventionRule, estimators: Estimators, candidates: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Which gates of a rule these models can pass at all.
-
-    A penalised model keeps away from 0 and 1: with C = .1, 93 tasks and one feature that separates perfectly, p_err
-    stays below .876, and a rule with the experiment's threshold never acts. Thresholds go with features, their scale
-    and C.
-
-    Parameters
-    ----------
-    rule : InterventionRule
-        The rule.
-    estimators : Estimators
-        The models that it is to work with.
-    candidates : DataFrame, optional
-        Rows to look at; those that were fitted unless given (none if the models come from a file).
-
-    Returns
-    -------
-    DataFrame
-        One row each for the gates "delay", "error" (p_err), "failure" (p_fail) and "utility" (u), and one for "all":
-        threshold; lowest_seen and highest_seen in the rows; lowest_possible and highest_possible of the models within
-        the ranges that the features had when fitted (NaN for the delay, which no model gives); n_rows; n_passing;
-        reachable (<NA> if "all" gates are possible one by one, but no row passes them together) and note, a sentence.
-
-    Notes
-    -----
-    Extremes of p_err and p0 are exact: they lie at corners. u rises with p1 and falls with p0, so its extremes lie on
-    the outline of the log odds of the two, a polygon with two corners a feature; its edges are searched at 257 points.
-    """
-    rows = _rows_seen(estimators, candidates)
-    decided = decide_many(rule, rows["delay"], rows["p_err"], rows["p0"], rows["p1"])
-    seen: dict[str, Floats] = {name: rows[name].to_numpy(dtype=np.float64) for name in ("delay", "p_err")}
-    seen["p_fail"] = np.array([rule.p_fail(float(p)) for p in rows["p0"]], dtype=np.float64)
-    seen["u"] = decided["utility_score"].to_numpy()
-    possible = _possible(rule, estimators)
-    found = [_reach_of_gate(rule, gate, seen[value], possible[value]) for gate, value in _GATE_VALUES.items()]
-    n_acts = int((decided["action"] == "refresh").sum())
-    closed = any(row["reachable"] is False for row in found)
-    note = f"the rule acts on {n_acts} of {len(rows)} rows"
-    if closed:
-        settings = "Firth's penalty" if estimators.C is None else f"C = {estimators.C:g}"
-        note += f"; it never can with these features and {settings}. Its thresholds: {rule.provenance}"
-    together = False if closed else (True if n_acts else None)
-    found.append({"gate": "all", "n_rows": len(rows), "n_passing": n_acts, "reachable": together, "note": note})
-    return pd.DataFrame(found, columns=REACH_COLUMNS).astype({"reachable": "boolean"})
-
-
-def _reach_of_gate(rule: InterventionRule, gate: str, seen: Floats, possible: Floats) -> dict[str, Any]:
-    threshold = float(getattr(rule, "min_delay" if gate == "delay" else f"{gate}_threshold"))
-    passing, open_ = (_passes(rule, gate, values, threshold) for values in (seen, possible))
-    (lowest_seen, highest_seen), (lowest, highest) = _range(seen), _range(possible)
-    asked = f"{_GATE_VALUES[gate]} {'>' if gate == 'utility' and rule.on_tie == 'hold' else '≥'} {threshold:g}"
-    note = f"{int(passing.sum())} of {len(seen)} rows have {asked}" if len(seen) else "no rows to look at"
-    reached = bool(passing.any() or open_.any()) if len(seen) + len(possible) else None
-    if reached is False:
-        _, top = _range(np.concatenate([seen, possible]))
-        note = f"{asked} is never reached: the highest attainable value is {top:.3f}"
-        note = f"{_GATE_VALUES[gate]} cannot be evaluated anywhere" if np.isnan(top) else note
-    elif len(possible) and open_.all():
-        note += "; the gate holds nothing back"
-    return (
-        {"gate": gate, "threshold": threshold, "lowest_seen": lowest_seen, "highest_seen": highest_seen}
-        | {"lowest_possible": lowest, "highest_possible": highest, "n_rows": len(seen)}
-        | {"n_passing": int(passing.sum()), "reachable": reached, "note": note}
-    )
-
-
-def _passes(rule: InterventionRule, gate: str, values: Floats, threshold: float) -> Truths:
-    if gate != "utility":
-        return values >= threshold
-    tie = rule.is_tie(values)
-    return np.where(tie, rule.on_tie == "refresh", values > threshold)
-
-
-def _range(values: Floats) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    return (float(known.min()), float(known.max())) if len(known) else (np.nan, np.nan)
-
-
-def _rows_seen(estimators: Estimators, candidates: pd.DataFrame | None) -> pd.DataFrame:
-    if candidates is not None:
-        rows = reached_rows(candidates)
-        return rows[KEY].join(estimators.predict(rows)).reset_index(drop=True)
-    fitted = estimators.fitted
-    return pd.DataFrame(columns=[*KEY, *TARGETS]) if fitted is None else fitted
-
-
-def _possible(rule: InterventionRule, estimators: Estimators) -> dict[str, Floats]:
-    """Values that the models can give within the ranges of the features, extremes included."""
-    low, high = np.array(estimators.low), np.array(estimators.high)
-    weights = np.array(estimators.p_err.coefficient)
-    corners = np.array([np.where(weights > 0, low, high), np.where(weights > 0, high, low)])
-    outline = _outline(estimators)
-    p0, p1 = estimators.p0.probabilities(outline), estimators.p1.probabilities(outline)
-    p_fail = np.array([rule.p_fail(float(p)) for p in np.linspace(p0.min(), p0.max(), _EDGE_POINTS)])
-    utility = (1 - p0) * p1 - rule.harm_penalty * p0 * (1 - p1)
-    return {"delay": np.empty(0), "p_err": estimators.p_err.probabilities(corners), "p_fail": p_fail, "u": utility}
-
-
-def _outline(estimators: Estimators) -> Floats:
-    """Rows of features along the outline of all (log odds of p0, log odds of p1) within the features' ranges.
-
-    The two are linear in the features, so a box of features becomes a polygon whose edges are the features' own
-    directions, sorted by angle: from the lowest corner, move one feature after the other from end to end, and back.
-    """
-    low, high = np.array(estimators.low), np.array(estimators.high)
-    slopes = np.array([np.divide(model.coefficient, model.scale) for model in (estimators.p0, estimators.p1)])
-    directions = slopes * (high - low)
-    upwards = (directions[1] > 0) | ((directions[1] == 0) & (directions[0] > 0))
-    start, end = np.where(upwards, low, high), np.where(upwards, high, low)
-    angles = np.arctan2(*np.where(upwards, directions, -directions)[::-1])
-    corners = [start]
-    for goal in (end, start):
-        for feature in np.argsort(angles, kind="stable"):
-            corner = corners[-1].copy()
-            corner[feature] = goal[feature]
-            corners.append(corner)
-    return np.concatenate([np.linspace(one, other, _EDGE_POINTS) for one, other in itertools.pairwise(corners)])
-
-
 def _judged(estimators: Estimators, candidates: pd.DataFrame, out_of_fold: bool) -> pd.DataFrame:
     """Reached rows with predictions (p_err, …), what came of them (is_p_err, …) and, out of fold, the folds."""
     rows = reached_rows(candidates)
@@ -445,10 +275,10 @@ def _maximum_likelihood(
     """Estimates of the intercept and each feature, NaN where there are none, and the reason or a caution."""
     varies = np.ptp(x, axis=0) > 0
     estimates = {name: np.full(1 + len(names), np.nan) for name in ("coefficient", "se", "z", "p", "low", "high")}
-    why = _why_no_estimate(x[:, varies], y, [name for name, kept in zip(names, varies, strict=True) if kept])
+    why = why_no_estimate(x[:, varies], y, [name for name, kept in zip(names, varies, strict=True) if kept])
     if why:
         return estimates, why
-    design = _design(x[:, varies])
+    design = with_intercept(x[:, varies])
     with warnings.catch_warnings():
         # narrowly: any other warning still shows
         for category in (ConvergenceWarning, HessianInversionWarning, PerfectSeparationWarning):
@@ -467,68 +297,3 @@ def _maximum_likelihood(
     for name, values in (found | {"low": fitted.params - reach, "high": fitted.params + reach}).items():
         estimates[name][places] = values
     return estimates, ""
-
-
-def _why_no_estimate(x: Floats, y: Truths, names: list[str]) -> str:
-    if y.all() or not y.any():
-        return "one outcome only"
-    design = _design(x)
-    if np.linalg.matrix_rank(design) < design.shape[1]:
-        needed = [
-            name
-            for place, name in enumerate(names, start=1)
-            if np.linalg.matrix_rank(np.delete(design, place, axis=1)) == np.linalg.matrix_rank(design)
-        ]
-        return f"collinear features: {', '.join(needed)}"
-    found = _separating(x, y, names)
-    return f"{found[0][1]} separation by {', '.join(found[0][0])}: no finite estimate" if found else ""
-
-
-def _separating(x: Floats, y: Truths, names: list[str]) -> list[tuple[list[str], str]]:
-    """Sets of features that separate, each with its kind: single ones, then a smallest set of several."""
-    kept = np.flatnonzero(np.ptp(x, axis=0) > 0)
-    if y.all() or not y.any() or not len(kept):
-        return []
-    alone = {place: _alone(x[:, place], y) for place in kept}
-    found = [([names[place]], kind) for place, kind in alone.items() if kind]
-    side = np.where(y, 1.0, -1.0)[:, np.newaxis] * _design(x[:, kept])
-    side = np.unique(side, axis=0)
-    kind = _kind(side)
-    if kind and kind not in [other for _, other in found]:
-        columns = list(range(1, side.shape[1]))
-        for column in list(columns):
-            fewer = [other for other in columns if other != column]
-            if fewer and _kind(side[:, [0, *fewer]]) == kind:
-                columns = fewer
-        found.append(([names[kept[column - 1]] for column in columns], kind))
-    return found
-
-
-def _alone(x: Floats, y: Truths) -> str:
-    """How one feature separates the outcomes: "complete", "quasi-complete" or not at all, ""."""
-    (low, high), (low_event, high_event) = _range(x[~y]), _range(x[y])
-    if high < low_event or high_event < low:
-        return "complete"
-    return "quasi-complete" if high == low_event or high_event == low else ""
-
-
-def _kind(side: Floats) -> str:
-    """As `_alone`, of rows (1, features) times the sign of their outcome: are there weights w with side @ w ≥ 0?"""
-    n, width = side.shape
-    box = [(-1.0, 1.0)] * width
-    widest = linprog(
-        np.array([0.0] * width + [-1.0]),
-        A_ub=np.column_stack([-side, np.ones(n)]),
-        b_ub=np.zeros(n),
-        bounds=[*box, (0.0, 1.0)],
-    )
-    if widest.status == 0 and widest.x[-1] > _SEEN:
-        return "complete"
-    total = linprog(-side.sum(axis=0), A_ub=-side, b_ub=np.zeros(n), bounds=box)
-    margins = side @ total.x if total.status == 0 else np.zeros(1)
-    return "quasi-complete" if margins.max() > _SEEN and margins.min() > -_SEEN * margins.max() else ""
-
-
-def _design(x: Floats) -> Floats:
-    """A column of ones, then the features in standard deviations."""
-    return np.column_stack([np.ones(len(x)), (x - x.mean(axis=0)) / x.std(axis=0)])
