@@ -231,9 +231,9 @@ def test_a_label_beyond_the_log_is_a_problem_but_under_drop(read: Read) -> None:
         with pytest.raises(DataError, match="names step 7 of log 'h/1', which has 2 steps"):
             read(files, anomalies=policy)
     assert read(files, anomalies="drop").logs["log_id"].tolist() == ["h/2"]
-    flagged, problems = read(files, strict=False)  # type: ignore[misc]
+    flagged, problems = read(files, strict=False)
     assert _found(flagged) == {("label out of range", "h/1")}
     assert len(problems) == 1
-    dropped, problems = read(files, strict=False, anomalies="drop")  # type: ignore[misc]
+    dropped, problems = read(files, strict=False, anomalies="drop")
     assert dropped.logs["log_id"].tolist() == ["h/2"]
     assert problems.empty

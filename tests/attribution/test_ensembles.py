@@ -56,7 +56,7 @@ def by_hand(listed: Any, flagged: Any, models: list[str], budget: int, ties: str
         means = []
         for draws in ways(sizes, budget):
             named = [votes_of(listed[model][log_id][number] for model, number in draw) for draw in draws]
-            value = np.mean([ndcg(predicted, votes, ties=ties) for predicted in named])  # type: ignore[arg-type]
+            value = np.mean([ndcg(predicted, votes, ties=ties) for predicted in named])
             means.append((value, np.mean([random_ndcg(votes, 8, len(predicted)) for predicted in named])))
         scores.append(np.mean([mean for mean, _ in means]))
         chance.append(np.mean([mean for _, mean in means]))
@@ -139,7 +139,7 @@ def test_draws_share_the_budget(sizes: list[int], budget: int, most: int) -> Non
         taken = tuple(len(part) for part in draw)
         assert sum(taken) == budget
         assert max(taken) - min(taken) <= 1
-        by_choice[taken] += weight  # type: ignore[assignment]
+        by_choice[taken] += weight
     assert list(by_choice.values()) == pytest.approx([1 / len(by_choice)] * len(by_choice), abs=1e-12)
     assert len(by_choice) == math.comb(len(sizes), budget % len(sizes))
     if most == 1000:

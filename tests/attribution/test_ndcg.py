@@ -148,7 +148,7 @@ def test_every_variant_is_its_definition(predicted: dict[int, int], votes: dict[
         else:
             pairs = itertools.product(orders(predicted), orders(votes))
             expected = float(np.mean([by_hand(one, other, votes, k, **how) for one, other in pairs]))
-        assert ndcg(predicted, votes, k, **how) == pytest.approx(expected, abs=1e-12), how  # type: ignore[arg-type]
+        assert ndcg(predicted, votes, k, **how) == pytest.approx(expected, abs=1e-12), how
 
 
 @settings(max_examples=60, deadline=None)
@@ -209,7 +209,7 @@ def test_duplicates_and_unflagged_steps_never_help(
     wrong = data.draw(st.sampled_from([-1, 12, 13, 10**18, 2**63 - 1]) | st.sampled_from(before or [-2]))
     more = [*before, wrong, *listed[where:]]
     for how in VARIANTS:
-        old, new = ndcg(listed, votes, k, **how), ndcg(more, votes, k, **how)  # type: ignore[arg-type]
+        old, new = ndcg(listed, votes, k, **how), ndcg(more, votes, k, **how)
         assert new <= old + 1e-15, how
         if wrong in before:
             assert new == old
@@ -221,7 +221,7 @@ def test_votes_for_an_unflagged_step_never_help(
     predicted: dict[int, int], votes: dict[int, int], count: int, k: int | None
 ) -> None:
     for how in VARIANTS:
-        old, new = (ndcg(p, votes, k, **how) for p in (predicted, {**predicted, 99: count}))  # type: ignore[arg-type]
+        old, new = (ndcg(p, votes, k, **how) for p in (predicted, {**predicted, 99: count}))
         assert new <= old + 1e-15, how
 
 
@@ -280,8 +280,8 @@ def test_chance_is_the_mean_over_all_draws(n: int, data: st.DataObject, k: int |
     drawn = data.draw(st.integers(0, n))
     draws = list(itertools.permutations(range(n), drawn))
     for how in VARIANTS:
-        exact = float(np.mean([ndcg(draw, votes, k, **how) for draw in draws]))  # type: ignore[arg-type]
-        closed = random_ndcg(votes, n, drawn, k, relevance=how["relevance"], gain=how["gain"])  # type: ignore[arg-type]
+        exact = float(np.mean([ndcg(draw, votes, k, **how) for draw in draws]))
+        closed = random_ndcg(votes, n, drawn, k, relevance=how["relevance"], gain=how["gain"])
         assert closed == pytest.approx(exact, abs=1e-12), how
 
 
@@ -347,9 +347,9 @@ def test_the_published_tie_break_favours_early_steps() -> None:
     assert early > chance + 0.15
     assert late < chance - 0.15
     for how in ({"ties": "expected"}, {"relevance": "votes"}):
-        level = random_ndcg(placed[0], 8, 3, relevance=how.get("relevance", "reverse_rank"))  # type: ignore[arg-type]
+        level = random_ndcg(placed[0], 8, 3, relevance=how.get("relevance", "reverse_rank"))
         for listed in ([0, 1, 2], [7, 6, 5]):
-            found = np.mean([ndcg(listed, votes, **how) for votes in placed])  # type: ignore[arg-type]
+            found = np.mean([ndcg(listed, votes, **how) for votes in placed])
             assert found == pytest.approx(level, abs=1e-12)
 
 
@@ -438,13 +438,13 @@ def test_a_measure_says_what_it_is() -> None:
     assert Measure().column == "ndcg_at_5"
     other = Measure(None, "votes", "linear", "expected")
     assert (other.name, other.column) == ("nDCG@full, relevance votes, gain linear, ties expected", "ndcg_full")
-    assert len({Measure(k, **how).name for how in VARIANTS for k in (1, 5, None)}) == 24  # type: ignore[arg-type]
+    assert len({Measure(k, **how).name for how in VARIANTS for k in (1, 5, None)}) == 24
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     plain = ndcg([3, 1], {3: 2, 5: 1}, 3)
-    assert ndcg(np.array([3, 1]), {np.int64(3): np.int8(2), np.int32(5): 1}, np.int64(3)) == plain  # type: ignore[arg-type]
-    assert Measure(np.int64(3)).column == "ndcg_at_3"  # type: ignore[arg-type]
+    assert ndcg(np.array([3, 1]), {np.int64(3): np.int8(2), np.int32(5): 1}, np.int64(3)) == plain
+    assert Measure(np.int64(3)).column == "ndcg_at_3"
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,7 @@ def test_an_unknown_format_is_one_line(write: Write, strict: bool) -> None:
     with pytest.raises(DataError, match=r"'format' must be one of 'auto', 'mp-bench-raw', .* found 'mast'"):
         read_logs(file, "mast", strict)
     with pytest.raises(DataError, match="'anomalies' must be one of 'flag', 'drop' or 'fail'; found 'keep'"):
-        read_logs(file, strict=strict, anomalies="keep")  # type: ignore[call-overload]
+        read_logs(file, strict=strict, anomalies="keep")
 
 
 @pytest.mark.parametrize("value", [{}, [], 5, None, '"x"', [1], {"a": 1}, {"history": []}, {"errors": []}, [[]], [{}]])

@@ -197,7 +197,7 @@ def test_what_cannot_be_scaled_is_refused(make_annotations: Make, make_predictio
     annotations = make_annotations({"a": [[1]]})
     for most in (0, -1, 2.5, True, None):
         with pytest.raises(FaultbookError, match=f"most_subsets is {most}; give a whole number of at least 1"):
-            n_scaling(*tables, annotations, most_subsets=most)  # type: ignore[arg-type]
+            n_scaling(*tables, annotations, most_subsets=most)
     with pytest.raises(FaultbookError, match="nobody flagged a step; there is nothing to rank against"):
         n_scaling(*tables, make_annotations({"a": [[]]}))
     with pytest.raises(FaultbookError, match="no annotations"):

@@ -237,7 +237,7 @@ def test_chance_cannot_draw_a_label_beyond_its_log(
 def test_nobody_flags_anything(make_annotations: Make, make_predictions: Make) -> None:
     annotations = make_annotations({"a": [[]], "b": [[], []]})
     for ties in ("by_step", "expected"):
-        scorer = Scorer(reference(annotations), Measure(ties=ties))  # type: ignore[arg-type]
+        scorer = Scorer(reference(annotations), Measure(ties=ties))
         found = only(make_predictions({"m": {"a": [[1]]}}), annotations)
         gains = scorer.gains(found.log, found.step)
         assert gains.tolist() == [0]
@@ -258,7 +258,7 @@ def test_2000_flagged_steps_beside_a_short_log(make_annotations: Make, make_pred
     many = list(range(2000))
     annotations = make_annotations({"long": [many], "short": [[3]]})
     for gain, relevance in itertools.product(("exp", "linear"), ("reverse_rank", "votes")):
-        measure = Measure(None, gain=gain, relevance=relevance)  # type: ignore[arg-type]
+        measure = Measure(None, gain=gain, relevance=relevance)
         scorer = Scorer(reference(annotations), measure)
         found = only(make_predictions({"m": {"long": [many], "short": [[3]]}}), annotations)
         scores = scorer.scores(found.log, found.ranking(), scorer.gains(found.log, found.step))

@@ -95,7 +95,7 @@ def of_ranx() -> dict[str, dict[str, float]]:
 def test_ranx_is_equal_in_both_gains_and_both_grades(of_ranx: Any) -> None:
     for (key, (ranking, votes)), (gain, k) in itertools.product(CASES.items(), RANX):
         for relevance in ("reverse_rank", "votes"):
-            ours = ndcg(ranking, votes, k, relevance=relevance, gain=gain)  # type: ignore[arg-type]
+            ours = ndcg(ranking, votes, k, relevance=relevance, gain=gain)
             theirs = of_ranx[RANX[gain, k]][f"{relevance}: {key}"]
             assert ours == pytest.approx(theirs, abs=1e-12), (key, relevance, gain, k)
     assert of_ranx["ndcg_burges@5"]["reverse_rank: golden"] == pytest.approx(0.7947, abs=5e-5)
@@ -153,7 +153,7 @@ def test_trec_eval_is_equal_with_linear_gain() -> None:
         grades = {key: graded(votes, relevance) for key, (_, votes) in CASES.items()}
         theirs = of_trec(grades, {key: scored(ranking) for key, (ranking, _) in CASES.items()})
         for (key, (ranking, votes)), k in itertools.product(CASES.items(), DEPTHS):
-            ours = ndcg(ranking, votes, k, relevance=relevance, gain="linear")  # type: ignore[arg-type]
+            ours = ndcg(ranking, votes, k, relevance=relevance, gain="linear")
             assert ours == pytest.approx(theirs[key][TREC[k]], abs=1e-12), (key, relevance, k)
     assert theirs["golden"]["ndcg_cut_5"] == pytest.approx(0.8460, abs=5e-5)  # votes
 

@@ -557,10 +557,10 @@ def test_two_counts_leave_them_open_too() -> None:
 
 @pytest.mark.parametrize("arguments", [(0, 0.3), (1, 0.3), (0, 3, 10), (0.4, 1)])
 def test_margins_that_leave_nothing_open(arguments: tuple[float, ...]) -> None:
-    assert bounds(*arguments)["note"].iloc[0] == FIXED_BY_MARGINS  # type: ignore[arg-type]
+    assert bounds(*arguments)["note"].iloc[0] == FIXED_BY_MARGINS
 
 
 @pytest.mark.parametrize("arguments", [(60, 70), (-0.1, 0.5), (math.nan, 0.5), (0.6, 0.7, 75), (80, 7, 75), (1, 1, 0)])
 def test_what_is_no_rate_and_no_count(arguments: tuple[float, ...]) -> None:
     with pytest.raises(FaultbookError):
-        bounds(*arguments)  # type: ignore[arg-type]
+        bounds(*arguments)

@@ -401,7 +401,7 @@ def test_a_missing_feature_is_refused_or_held() -> None:
     constant = fit(frame.assign(is_error=True)).predict(lacking, missing="nan")
     assert np.isnan(constant.loc[place, "p_err"])  # a base rate needs no feature, but the row is not what was fitted
     with pytest.raises(FaultbookError, match="missing"):
-        fitted.predict(frame, missing="zero")  # type: ignore[arg-type]
+        fitted.predict(frame, missing="zero")
 
 
 def test_predictions_need_features_only() -> None:

@@ -34,7 +34,7 @@ def attained(found: Rows, thresholds: tuple[int, ...], times: Ints | None = None
             acted.add(number)
             weight = 1 if times is None else int(times[number])
             sums = [a + weight * int(b) for a, b in zip(sums, (gain[row], harm[row], 1), strict=True)]
-    return Optimum(*sums, thresholds)  # type: ignore[arg-type]
+    return Optimum(*sums, thresholds)
 
 
 def better(option: Optimum, best: Optimum) -> bool:

@@ -235,7 +235,7 @@ def test_the_standard_policies() -> None:
     ]
     acts = {policy.name: int(policy.choose(candidates, probabilities).sum()) for policy in policies}
     assert acts["CIR rule"] == acts["anomaly detector, matched rate"] == found.interventions > 0
-    assert policies[7].chances(candidates).sum() == pytest.approx(found.interventions)  # type: ignore[attr-defined]
+    assert policies[7].chances(candidates).sum() == pytest.approx(found.interventions)
     with pytest.raises(FaultbookError, match="the rule was calibrated on other candidates"):
         standard_policies(found, *simulated(31, 1))
 

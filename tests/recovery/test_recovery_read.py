@@ -322,9 +322,9 @@ def test_files_that_are_no_table(tmp_path: Path, content: bytes, found: str) -> 
 def test_nothing_is_there(tmp_path: Path) -> None:
     for strict in (True, False):
         with pytest.raises(DataError, match="no such file"):
-            read_episodes(tmp_path / "nowhere.csv", strict=strict)  # type: ignore[call-overload]
+            read_episodes(tmp_path / "nowhere.csv", strict=strict)
         with pytest.raises(DataError, match="no episodes here"):
-            read_episodes(tmp_path, strict=strict)  # type: ignore[call-overload]
+            read_episodes(tmp_path, strict=strict)
 
 
 def test_a_broken_file_leaves_the_others(tmp_path: Path) -> None:

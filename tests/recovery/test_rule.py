@@ -54,9 +54,9 @@ def test_the_defaults_are_the_experiments_and_say_so() -> None:
 def test_how_failure_follows_from_p0_must_be_said() -> None:
     for settings_ in ({}, {"failure_probability": None}):
         with pytest.raises(FaultbookError, match=r"does not say how .* p0 .*complement_of_p0.*1 - p0"):
-            InterventionRule(**settings_)  # type: ignore[arg-type]
+            InterventionRule(**settings_)
     with pytest.raises(TypeError, match="failure_probability"):
-        PAPER_SETTINGS.rule()  # type: ignore[call-arg]
+        PAPER_SETTINGS.rule()
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_settings_out_of_range(changes: dict[str, Any], said: str) -> None:
 
 def test_rule_and_decision_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        paper_rule().min_delay = 0  # type: ignore[misc]
+        paper_rule().min_delay = 0
     with pytest.raises(dataclasses.FrozenInstanceError):
-        decide().action = "hold"  # type: ignore[misc]
+        decide().action = "hold"
 
 
 def test_the_settings_as_a_row() -> None:
@@ -216,11 +216,11 @@ def test_failure_by_a_function_of_ones_own() -> None:
     assert decide(strict, p0=0.5, p1=1).gate == "failure"
     assert decide(p0=0.5, p1=1).action == "refresh"
     assert decide(paper_rule(failure_probability=lambda _: NAN)).gate == "not evaluable"
-    assert decide(paper_rule(failure_probability=lambda _: None)).gate == "not evaluable"  # type: ignore[arg-type,return-value]
+    assert decide(paper_rule(failure_probability=lambda _: None)).gate == "not evaluable"
     with pytest.raises(FaultbookError, match=r"failure_probability\(0.2\) is 2"):
         decide(paper_rule(failure_probability=lambda _: 2.0))
     seen: list[float] = []
-    decide(paper_rule(failure_probability=lambda p0: seen.append(p0) or 1.0), p0=NAN)  # type: ignore[func-returns-value]
+    decide(paper_rule(failure_probability=lambda p0: seen.append(p0) or 1.0), p0=NAN)
     assert seen == []
 
 

@@ -74,8 +74,8 @@ def with_baselines(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Add the baselines to predictions and attempts, so that no model is shown without them; see `baselines`."""
     more = baselines(annotations, logs, steps, constant=constant, n_predicted=n_predicted)
-    joined = (pd.concat(pair, ignore_index=True) for pair in zip((predictions, attempts), more, strict=True))
-    return tuple(joined)  # type: ignore[return-value]  # a pair, as zip gives two
+    joined = [pd.concat(pair, ignore_index=True) for pair in zip((predictions, attempts), more, strict=True)]
+    return joined[0], joined[1]
 
 
 def random_scores(

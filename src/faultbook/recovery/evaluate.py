@@ -202,7 +202,11 @@ class _Judge:
     def deeds(self, policy: Policy) -> _Deeds:
         """What a policy does."""
         draws = isinstance(policy, RandomPolicy)
-        chosen = (policy.chances if draws else policy.choose)(self.candidates, self.probabilities)  # type: ignore[attr-defined]
+        chosen: pd.Series[Any]
+        if isinstance(policy, RandomPolicy):
+            chosen = policy.chances(self.candidates, self.probabilities)
+        else:
+            chosen = policy.choose(self.candidates, self.probabilities)
         chance = chosen.to_numpy(dtype=np.float64)
         if self.known.sums(chance).max() > 1 + _ALIKE or (chance[~self.candidates["reached"].to_numpy(bool)] > 0).any():
             raise FaultbookError(f"policy '{policy.name}' acts twice in a trajectory, or after it had ended")

@@ -325,10 +325,10 @@ def test_a_console_log_as_a_source(write: Write, rows: Rows) -> None:
 
 
 def test_an_unreadable_source_is_located(write: Write) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("the superuser may read every file")
     file = write("1/manual/3.json", {"log_source": "log.json", "annotation": []})
     log = write("../copy/log.json", LOG)
     log.chmod(0)
+    if os.access(log, os.R_OK):
+        pytest.skip("whoever runs this may read every file")
     with pytest.raises(DataError, match="cannot be read"):
         read_logs(file, sources=log.parent)

@@ -15,7 +15,7 @@ TASKS = st.builds(make_household_task, st.integers(0, 10_000), st.integers(0, 2*
 
 
 @given(TASKS)
-def test_nothing_is_done_already(task) -> None:  # type: ignore[no-untyped-def]
+def test_nothing_is_done_already(task) -> None:
     wanted = [at for name, at in task.objects if kind_of(name) == task.target]
     assert 1 <= len(wanted) <= 2
     assert all(kind_of(at) not in (task.destination, DEVICES.get(task.kind)) for at in wanted)
@@ -26,7 +26,7 @@ def test_nothing_is_done_already(task) -> None:  # type: ignore[no-untyped-def]
 
 
 @given(TASKS)
-def test_the_problem_declares_each_name_once(task) -> None:  # type: ignore[no-untyped-def]
+def test_the_problem_declares_each_name_once(task) -> None:
     problem = pddl_problem(task)
     assert problem.count("(") == problem.count(")")
     objects = problem.partition("(:objects")[2].partition("(:init")[0]
@@ -38,7 +38,7 @@ def test_the_problem_declares_each_name_once(task) -> None:  # type: ignore[no-u
 
 
 @given(TASKS)
-def test_the_agent_understands_it(task) -> None:  # type: ignore[no-untyped-def]
+def test_the_agent_understands_it(task) -> None:
     agent = ScriptedAgent()
     agent.start(task.text, "You see a cabinet 1.")
     assert (agent._target, agent._destination) == (task.target, task.destination)

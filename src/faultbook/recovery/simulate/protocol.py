@@ -75,36 +75,27 @@ class Task(Protocol):
 
 
 class Engine(Protocol):
-    """Where tasks, worlds and agents come from. It can be sent to another process: it holds settings, no worlds.
-
-    Attributes
-    ----------
-    name : str
-        Short, as in ``--engine``.
-    source : str
-        What made an episode, as the column `source` says it: engine and agent.
-    query : str
-        The command of a refresh.
-    action_limit : int
-        Actions after which the undisturbed run ends, and that no run exceeds.
-    max_slack : int
-        Most actions that a run may take beyond the undisturbed one.
-    """
+    """Where tasks, worlds and agents come from. It can be sent to another process: it holds settings, no worlds."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102  # described above
+    def name(self) -> str:
+        """Short, as in ``--engine``."""
 
     @property
-    def source(self) -> str: ...  # noqa: D102
+    def source(self) -> str:
+        """What made an episode, as the column `source` says it: engine and agent."""
 
     @property
-    def query(self) -> str: ...  # noqa: D102
+    def query(self) -> str:
+        """The command of a refresh."""
 
     @property
-    def action_limit(self) -> int: ...  # noqa: D102
+    def action_limit(self) -> int:
+        """Actions after which the undisturbed run ends, and that no run exceeds."""
 
     @property
-    def max_slack(self) -> int: ...  # noqa: D102
+    def max_slack(self) -> int:
+        """Most actions that a run may take beyond the undisturbed one."""
 
     def settings(self) -> dict[str, str | int | float]:
         """Everything that decides what the episodes are, apart from seed and number of tasks."""
