@@ -320,3 +320,10 @@ def test_a_dollar_in_a_name_is_a_dollar() -> None:
     assert legend(curves) == [MONEY]
     assert legend(frontier)[1:] == [MONEY, MONEY]
     assert legend(calibration) == [f"{MONEY} (9 a bin)"]
+
+
+def test_the_frontier_runs_over_what_is_allowed_not_over_what_the_best_needs() -> None:
+    frontier = pd.DataFrame({"allowed_harms": [0, 1, 2], "clean_harms": [0, 0, 0], "gain": [5, 5, 5]})
+    ax = plot.plot_frontier(frontier, pd.DataFrame({"policy": ["never"], "clean_harms": [0], "gain": [0]}))
+    line = next(line for line in ax.get_lines() if line.get_label() == "best thresholds")
+    assert list(line.get_xdata()) == [0, 1, 2]

@@ -141,7 +141,7 @@ def plot_frontier(
     Parameters
     ----------
     frontier : DataFrame
-        clean_harms and gain: the best that thresholds can reach on these data.
+        allowed_harms (or clean_harms) and gain: the best that thresholds can reach on these data.
     policies : DataFrame
         policy, clean_harms and gain (rescues less harms under disturbed conditions).
     harms_allowed : int, optional
@@ -154,23 +154,18 @@ def plot_frontier(
         return say_nothing(ax)
     if harms_allowed is not None:
         ax.axvspan(-0.5, harms_allowed + 0.5, color="#EEF1F4", zorder=0, label="allowed")
-    ax.step(
-        frontier["clean_harms"],
-        frontier["gain"],
-        where="post",
-        color=COLOURS["blue"],
-        linewidth=1.8,
-        label="best thresholds",
-    )
-    marks = "osD^vPX*"
+    reach = frontier["allowed_harms"] if "allowed_harms" in frontier else frontier["clean_harms"]
+    ax.step(reach, frontier["gain"], where="post", color=COLOURS["blue"], linewidth=1.8, label="best thresholds")
+    marks = "osD^vPX*p"
+    colours = [COLOURS[name] for name in ("ink", "green", "orange", "sky", "purple", "grey", "vermilion")]
     for number, item in enumerate(policies.to_dict("records")):
-        colour = list(COLOURS.values())[1 + number % 6]
         ax.plot(
             item["clean_harms"],
             item["gain"],
             marks[number % len(marks)],
-            color=colour,
+            color=colours[number % len(colours)],
             markersize=8,
+            linestyle="",
             label=item["policy"],
         )
     ax.set_xlabel("clean runs turned from success to failure")
