@@ -23,8 +23,9 @@ reports: $(READY)  ## run every notebook whose inputs changed and write reports/
 test: $(READY)  ## run all tests (browser tests need Debian's chromium and are skipped without it)
 	$(BIN)/python -m pytest
 
-test-full: $(FULL_READY)  ## tests against ranx, trec_eval and the game engines, in an environment of their own (needs g++)
-	$(FULL)/bin/python -m pytest tests/oracles tests/engines tests/recovery/test_estimators.py
+test-full: $(FULL_READY)  ## tests against other packages, engines and log readers, in an environment of their own (needs g++)
+	$(FULL)/bin/python -m pytest tests/oracles tests/engines tests/recovery/test_estimators.py \
+		tests/harness/formats/test_inspect_log.py
 
 lint: $(READY)  ## style, types, and notebooks committed without outputs
 	$(BIN)/ruff check .
@@ -44,12 +45,14 @@ lab: $(READY)  ## open JupyterLab on 127.0.0.1 with a token
 bench: $(READY)  ## measure our statistics against peers in one run
 	$(BIN)/python benchmarks/bench.py
 
+# The readers of Inspect want an older python-dateutil than the newest: it alone may differ between the two locks.
 lock: $(BIN)/uv  ## resolve requirements.lock anew for Python 3.11 to 3.14
 	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --fork-strategy fewest \
 		--generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade --quiet --output-file $(LOCK)
-	$(BIN)/uv pip compile pyproject.toml --group dev --group oracles --extra alfworld --extra sim --extra firth \
-		--constraint $(LOCK) --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url \
-		--no-header --no-annotate --quiet --output-file $(FULL_LOCK)
+	sed -n 's/^\([A-Za-z0-9._-]*==[^\\]*[^ \\]\) *\\*$$/\1/p' $(LOCK) | grep -v '^python-dateutil==' > $(VENV)/constraints.txt
+	$(BIN)/uv pip compile pyproject.toml --group dev --group oracles --all-extras --constraint $(VENV)/constraints.txt \
+		--universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-emit-index-url --no-header \
+		--no-annotate --quiet --output-file $(FULL_LOCK)
 
 clean:  ## remove the environment and everything generated
 	rm -rf $(VENV) $(FULL) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -341,6 +341,75 @@ class Candidates(pa.DataFrameModel):
         unique = ["task_id", "condition", "replicate", "delay"]  # noqa: RUF012  # pandera's form
 
 
+TRIAL_STATES = ("finished", "unfinished", "not_started", "unreadable")
+USAGE_STATUSES = ("reported", "absent", "zero_suspect", "partial")
+CAUSE_SOURCES = ("observed", "inferred")
+PLAN_SOURCES = ("file", "config", "given", "inferred")
+
+
+class Plan(pa.DataFrameModel):
+    """What was to be run, fixed before anything is read. One row, one trial: an arm's attempt at a task."""
+
+    arm: Series[str]
+    task_id: Series[str]
+    attempt: Series[int] = pa.Field(ge=0)
+    source: Series[str] = pa.Field(
+        isin=PLAN_SOURCES, description="'inferred' from the trials themselves: what is in none of them is not in it"
+    )
+
+    class Config:
+        """Columns in this order, nothing else; a trial is planned once."""
+
+        strict = True
+        ordered = True
+        unique = ["arm", "task_id", "attempt"]  # noqa: RUF012  # pandera's form
+
+
+class Trials(pa.DataFrameModel):
+    """What is on record of trials, whatever harness ran them. A trial may stand here twice: `held` finds that."""
+
+    arm: Series[str]
+    task_id: Series[str] = pa.Field(nullable=True, description="missing only where a whole file is unreadable")
+    attempt: Series[int] = pa.Field(ge=0, description="counts from 1; just a name where the format holds no order")
+    state: Series[str] = pa.Field(isin=TRIAL_STATES)
+    resolved: Series[pd.BooleanDtype] = pa.Field(nullable=True, description="the verifier's verdict, as recorded")
+    reward: Series[pd.Float64Dtype] = pa.Field(nullable=True, description="the verifier's number, as recorded")
+    reward_key: Series[str] = pa.Field(nullable=True, description="which of several rewards or metrics that is")
+    reward_valid: Series[pd.BooleanDtype] = pa.Field(
+        nullable=True, description="whether the verdict stands beside the cause; missing: no verdict, or not known"
+    )
+    cause: Series[str] = pa.Field(nullable=True, description="why it ended: one of `faultbook.taxonomy`")
+    cause_source: Series[str] = pa.Field(nullable=True, isin=CAUSE_SOURCES, description="inferred from a text, or not")
+    other_causes: Series[str] = pa.Field(nullable=True, description="further causes, joined by '; '")
+    exception_type: Series[str] = pa.Field(nullable=True, description="the format's own name of what happened")
+    total_seconds: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0)
+    setup_seconds: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0, description="environment and agent set-up")
+    agent_seconds: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0)
+    verifier_seconds: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0)
+    input_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0)
+    cache_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0, description="read from a cache")
+    output_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0)
+    cache_included: Series[pd.BooleanDtype] = pa.Field(nullable=True, description="whether input_tokens hold the cache")
+    requests: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0, description="calls of a model")
+    cost: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0, description="USD, as recorded")
+    usage_status: Series[str] = pa.Field(isin=USAGE_STATUSES, description="zero_suspect: 0 where nothing was metered")
+    started_at: Series[str] = pa.Field(nullable=True, description="as recorded: UTC with offset, or local and naive")
+    trial_id: Series[str] = pa.Field(nullable=True, description="the format's own")
+    run_id: Series[str] = pa.Field(nullable=True)
+    task_checksum: Series[str] = pa.Field(nullable=True)
+    source_format: Series[str]
+    source_version: Series[str] = pa.Field(nullable=True)
+    source_path: Series[str] = pa.Field(nullable=True)
+    source_sha256: Series[str] = pa.Field(nullable=True)
+    note: Series[str] = pa.Field(nullable=True, description="what a reader of the row must know, in a sentence")
+
+    class Config:
+        """Columns in this order, nothing else."""
+
+        strict = True
+        ordered = True
+
+
 def typed(rows: list[Any] | pd.DataFrame, model: type[pa.DataFrameModel]) -> pd.DataFrame:
     """Make a table of the model from rows (dicts, tuples or a frame), with its column types even without a row."""
     columns = list(model.to_schema().columns)

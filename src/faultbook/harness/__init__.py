@@ -1,0 +1,1 @@
+"""Harnesses compared: trials of interrupted runs, on the same pairs, with nothing filled in."""

@@ -1,0 +1,1 @@
+"""Readers of the formats in which harnesses leave their trials."""
