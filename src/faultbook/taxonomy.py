@@ -38,8 +38,8 @@ class Cause:
 
     @property
     def is_infrastructure(self) -> bool:
-        """Whether neither agent nor harness is known to have brought it about."""
-        return self.owner not in _OWN
+        """Whether it is known to be neither the agent's nor the harness's own doing."""
+        return self.owner not in (*_OWN, "unknown")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from faultbook import __version__
 from faultbook.cli.attribution import attribution
 from faultbook.cli.audit import audit
 from faultbook.cli.diagnosis import diagnosis
+from faultbook.cli.harness import harness
 from faultbook.cli.lab import lab
 from faultbook.cli.recovery import recovery
 from faultbook.cli.report import report
@@ -37,5 +38,5 @@ def main() -> None:
     """What does a failure score of an AI agent really say?"""
 
 
-for command in (report, audit, diagnosis, attribution, recovery, lab):
+for command in (report, audit, diagnosis, attribution, recovery, harness, lab):
     main.add_command(command)

@@ -55,6 +55,56 @@ def simulate(engine: str, tasks: int, fit_tasks: int | None, noise: float, jobs:
 
 
 @recovery.command()
+@click.option("--engine", type=click.Choice(["alfworld", "textworld"]), required=True, help="Which engine's tasks.")
+@click.option("--tasks", type=click.IntRange(1), default=24, show_default=True, help="Tasks that reach the fork.")
+@click.option("--condition", default="stale2", show_default=True, help="What the agent is shown at the fork.")
+@click.option("--delay", type=click.IntRange(0), default=0, show_default=True, help="Actions from there to the arms'.")
+@click.option("--arms", default="none,refresh", show_default=True, help="An action at the fork for each arm.")
+@click.option("--noise", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Of the scripted agent.")
+@click.option("--stop-after", type=click.IntRange(0), help="Stop after so many trials, in the middle of the next one.")
+@click.option("--stop-after-seconds", type=click.FloatRange(0), help="Stop then, wherever that is.")
+@click.option("--out", type=OUT, required=True, help="The folder for the two CSV files.")
+@SEED
+@one_line_errors
+def trials(
+    engine: str,
+    tasks: int,
+    condition: str,
+    delay: int,
+    arms: str,
+    noise: float,
+    stop_after: int | None,
+    stop_after_seconds: float | None,
+    out: Path,
+    seed: int,
+) -> None:
+    """Record a run of the scripted agent with and without recovery, trial by trial, that may be cut short on purpose.
+
+    Writes the plan and the trials, for `faultbook harness compare`.
+    """
+    from faultbook.recovery.simulate.trials import record_trials
+
+    actions = tuple(arm.strip() for arm in arms.split(","))
+    with click.progressbar(length=tasks * len(actions), label=f"{engine}, scripted agent", file=sys.stderr) as bar:
+        made = record_trials(
+            engine,
+            tasks,
+            seed,
+            out,
+            condition=condition,
+            delay=delay,
+            actions=actions,
+            noise=noise,
+            stop_after=stop_after,
+            stop_after_seconds=stop_after_seconds,
+            progress=lambda done, wanted: bar.update(done - bar.pos),
+        )
+    click.echo(str(made.trials))
+    click.echo(str(made.plan))
+    click.echo(f"{made.n_finished} of {made.n_planned} trials finished, {made.n_unfinished} unfinished", err=True)
+
+
+@recovery.command()
 @click.argument("file", type=FILE)
 @click.option("--by-cohort", is_flag=True, help="Tasks that succeed undisturbed, and all tasks, side by side.")
 @COHORT

@@ -1,4 +1,4 @@
-"""The columns of one file of episodes: every cell read by one rule, whether it came as text or as a typed value."""
+"""The columns of one file that people wrote: every cell read by one rule, text or typed value."""
 
 from __future__ import annotations
 
@@ -11,24 +11,31 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from faultbook.errors import DataError, short_repr
+from faultbook.errors import DataError, one_of, short_repr
 from faultbook.problems import Problems
 from faultbook.text import is_unicode, plain
 
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_WHOLE = re.compile(r"[0-9]{1,9}(?:\.0+)?")  # tools that write CSV make floats of integers
+_WHOLE = re.compile(r"[0-9]{1,15}(?:\.0+)?")  # tools that write CSV make floats of integers
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 # How tools write a missing number; never looked for in names, where 'none' and 'missing' mean something.
 _MISSING = ("", "na", "n/a", "nan", "<na>", "null", "none")
 _LONGEST_NAME = 500
-_WANTED = {"text": "a name", "whole": "a whole number", "boolean": "a boolean", "feature": "a finite number"}
+_WANTED = {
+    "text": "a name",
+    "whole": "a whole number",
+    "boolean": "a boolean",
+    "feature": "a finite number",
+    "amount": "a number of at least 0",
+}
 _MENDS = {
     "text": "write a short text",
     "whole": "write a whole number, counted from 0",
     "boolean": "write true, false, 1 or 0",
     "feature": "write a finite number, or nothing where it is not known",
+    "amount": "write a number of at least 0, or nothing where it is not known",
 }
 
 
@@ -60,6 +67,26 @@ class Columns:
     def boolean(self, name: str, *, required: bool = False) -> pd.Series[Any]:
         """A column of booleans."""
         return self._read(name, _as_boolean, "boolean", required).astype("boolean")
+
+    def among(self, name: str, allowed: tuple[str, ...], *, required: bool = False) -> pd.Series[Any]:
+        """A column of names out of some; another one is reported, and missing."""
+        found = self.text(name, required=required)
+        other = (found.notna() & ~found.isin(allowed)).to_numpy(dtype=bool)
+        for row in self._raw.index[other]:
+            problem = one_of(name, short_repr(self._raw.loc[row, name]).strip("'"), allowed)
+            self._problems.add(DataError(problem, file=self._file, row=int(str(row)), column=name))
+        if required:
+            self.usable &= ~other
+        return found.where(~other)
+
+    def amount(self, name: str) -> Floats:
+        """A column of finite numbers of at least 0, NaN where missing or where there is no such column."""
+        if name not in self._raw:
+            return np.full(len(self._raw), np.nan)
+        numbers = self.feature(name)
+        below = numbers < 0
+        self._report(name, below, "amount")
+        return np.where(below, np.nan, numbers)
 
     def feature(self, name: str) -> Floats:
         """A column of finite numbers, NaN where missing; booleans are 0 and 1."""

@@ -1,0 +1,236 @@
+"""The planned universe: arms × tasks × attempts, fixed before any trial is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from faultbook.errors import DataError, FaultbookError
+from faultbook.harness.files import Files
+from faultbook.harness.formats import trial_csv
+from faultbook.harness.read import Paths, runs
+from faultbook.problems import Problems
+from faultbook.tables import Plan, Trials, typed
+
+KEY = ["arm", "task_id", "attempt"]
+OUTSIDE_COLUMNS = [*KEY, "state", "what", "source_path"]
+
+
+def plan(
+    source: Paths | None = None,
+    *,
+    trials: pd.DataFrame | None = None,
+    arms: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+    attempts: int = 1,
+    arm: str | None = None,
+    files: Files | None = None,
+) -> pd.DataFrame:
+    """State what was to be run.
+
+    Parameters
+    ----------
+    source : path or sequence of paths, optional
+        A CSV file with the columns arm, task_id and attempt; or runs of other tools, whose own configuration is read.
+    trials : DataFrame, optional
+        Table `Trials`, from which the plan is inferred if there is no source: every task of any arm, for every arm,
+        as often as the arm that has most attempts at it. Tasks that no arm has started are not in it, and nobody can
+        tell from such a plan that they exist.
+    arms, tasks : sequence of str, optional
+        The plan itself, as a product, with `attempts` each, counted from 1.
+    attempts : int
+        With `arms` and `tasks`: attempts at each task.
+    arm : str, optional
+        The name of the arm in a run's configuration, as given to `read_trials`.
+    files : Files, optional
+        Takes the digest of every file that is read.
+
+    Returns
+    -------
+    DataFrame
+        Table `Plan`; its column source says where it comes from: file, config, given or inferred.
+
+    Raises
+    ------
+    FaultbookError
+        If none of the three or more than one is given, nothing would be planned, or (DataError) the source cannot be
+        read or holds no plan.
+    """
+    given = arms is not None or tasks is not None
+    if (source is not None) + (trials is not None) + given != 1:
+        raise FaultbookError("a plan comes from one thing: a source, trials to infer it from, or arms and tasks")
+    if source is not None:
+        return _read(source, arm, files or Files())
+    if trials is not None:
+        return _inferred(trials)
+    if not arms or not tasks or attempts < 1:
+        raise FaultbookError("a plan needs at least one arm, one task and one attempt")
+    cells = [(name, task, attempt + 1) for name in arms for task in tasks for attempt in range(attempts)]
+    if len(set(cells)) != len(cells):
+        raise FaultbookError("a plan names each arm and each task once")
+    return typed(_frame(cells, "given"), Plan)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Trials held against a plan.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        One row a planned trial: the columns of `Trials`, with the state "not_started" where there is no record;
+        `verdict` (the outcome that counts: that of a finished trial whose verdict stands; else missing), `recorded`
+        (that of any finished trial), and `disagree` (records of this trial contradict one another; it has no verdict).
+    outside : DataFrame
+        Trials that do not enter, and why: outside the plan, the same trial again, a file that cannot be read.
+    repeats : DataFrame
+        arm, attempts (planned at a task), tasks.
+    """
+
+    cells: pd.DataFrame
+    outside: pd.DataFrame
+    repeats: pd.DataFrame
+
+
+def held(trials: pd.DataFrame, plan: pd.DataFrame) -> Held:
+    """Hold trials against the plan: what is planned counts, whether it is on record or not, and nothing else does.
+
+    Parameters
+    ----------
+    trials : DataFrame
+        Table `Trials`.
+    plan : DataFrame
+        Table `Plan`.
+
+    Returns
+    -------
+    Held
+        Of two records of one trial the first counts, if they agree on state and verdict; otherwise neither does.
+
+    Raises
+    ------
+    FaultbookError
+        If the plan is empty.
+    """
+    trials, plan = Trials.validate(trials), Plan.validate(plan)
+    if plan.empty:
+        raise FaultbookError("the plan is empty: nothing was to be run, so nothing can be missing")
+    planned = pd.MultiIndex.from_frame(plan[KEY])
+    inside = pd.MultiIndex.from_frame(trials[KEY]).isin(planned)
+    known = trials[inside].assign(disagree=False)
+    again = known.duplicated(KEY).to_numpy()
+    known = known.assign(disagree=_disagree(known))
+    first = known[~again]
+    cells = plan[KEY].merge(first, on=KEY, how="left")
+    cells = cells.assign(
+        state=cells["state"].fillna("not_started"),
+        usage_status=cells["usage_status"].fillna("absent"),
+        disagree=cells["disagree"].fillna(False).astype(bool),
+    )
+    counts = (cells["state"] == "finished") & ~cells["disagree"]
+    recorded = cells["resolved"].where(counts)
+    verdict = recorded.where(cells["reward_valid"].fillna(True).astype(bool))
+    cells = cells.assign(recorded=recorded, verdict=verdict)
+    outside = [_outside(trials[~inside], plan), _again(known, again)]
+    return Held(cells, pd.concat(outside, ignore_index=True), _repeats(plan))
+
+
+def arms_of(plan: pd.DataFrame) -> list[str]:
+    """The arms of a plan, in their order there."""
+    return [str(name) for name in plan["arm"].drop_duplicates()]
+
+
+def two_arms(plan: pd.DataFrame, arms: Sequence[str] | None) -> tuple[str, str]:
+    """The two arms that are compared: those named, or those of a plan that has two.
+
+    Raises
+    ------
+    FaultbookError
+        If a named arm is not planned, or the plan has more or fewer than two and none is named.
+    """
+    found = arms_of(plan)
+    shown = ", ".join(f"'{name}'" for name in found[:10])
+    if arms is None:
+        if len(found) != 2:
+            raise FaultbookError(f"the plan has {len(found)} arms ({shown}); name the two that are to be compared")
+        return found[0], found[1]
+    if len(arms) != 2 or arms[0] == arms[1]:
+        raise FaultbookError(f"two different arms are compared; found {list(arms)}")
+    unknown = [name for name in arms if name not in found]
+    if unknown:
+        raise FaultbookError(f"no arm '{unknown[0]}' in the plan; there are {shown}")
+    return arms[0], arms[1]
+
+
+def _read(source: Paths, arm: str | None, files: Files) -> pd.DataFrame:
+    rows: list[pd.DataFrame] = []
+    for run, module in runs(source):
+        if module is trial_csv:
+            files.digest(run)
+            rows.append(trial_csv.read_plan_table(run, Problems(strict=True)))
+            continue
+        planned = module.planned(run, files, arm=arm)
+        if planned is None:
+            mend = "give a CSV file with arm, task_id and attempt, or infer it from the trials, which finds no task"
+            raise DataError(f"a {module.FORMAT} run that does not say what was planned", file=run, mend=mend)
+        rows.append(typed(_frame([tuple(row[name] for name in KEY) for row in planned], "config"), Plan))
+    return typed(pd.concat(rows, ignore_index=True).drop_duplicates(KEY).reset_index(drop=True), Plan)
+
+
+def _inferred(trials: pd.DataFrame) -> pd.DataFrame:
+    """Every task of any arm, for every arm, with every attempt that any arm has at it."""
+    known = Trials.validate(trials).dropna(subset="task_id")
+    tried = known[["task_id", "attempt"]].drop_duplicates()
+    cells = known[["arm"]].drop_duplicates().merge(tried, how="cross")
+    if cells.empty:
+        raise FaultbookError("no plan can be inferred: there is no trial of a known task")
+    return typed(cells.assign(source="inferred"), Plan)
+
+
+def _frame(cells: Sequence[tuple[Any, ...]], source: str) -> pd.DataFrame:
+    frame = pd.DataFrame(cells, columns=KEY)
+    return frame.drop_duplicates().assign(source=source)
+
+
+def _disagree(known: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether a trial's records contradict one another in state or verdict."""
+    said = known.assign(said=known["state"] + known["resolved"].astype("string").fillna("?"))
+    return (said.groupby(KEY)["said"].transform("nunique") > 1).to_numpy(dtype=bool)
+
+
+def _outside(trials: pd.DataFrame, plan: pd.DataFrame) -> pd.DataFrame:
+    """Trials that are not planned, and what of them is not."""
+    arms, pairs = set(plan["arm"]), pd.MultiIndex.from_frame(plan[["arm", "task_id"]])
+    tasked = pd.MultiIndex.from_frame(trials[["arm", "task_id"]]).isin(pairs)
+    what = np.select(
+        [trials["task_id"].isna(), ~trials["arm"].isin(arms), ~tasked],
+        ["a file that cannot be read", "the arm is not planned", "the task is not planned for this arm"],
+        "the attempt is not planned",
+    )
+    return trials.assign(what=what)[OUTSIDE_COLUMNS].astype({"what": "string"})
+
+
+def _again(known: pd.DataFrame, again: np.ndarray[Any, np.dtype[np.bool_]]) -> pd.DataFrame:
+    """Further records of trials that are there already."""
+    further = known[again]
+    there = known[~again].set_index(KEY).reindex(pd.MultiIndex.from_frame(further[KEY])).reset_index()
+    further = further.reset_index(drop=True)
+    alike = [name for name in known.columns if name not in ("source_path", "note", "disagree")]
+    same = further["trial_id"].eq(there["trial_id"]).fillna(False).astype(bool)
+    same |= further[alike].astype("string").fillna("").eq(there[alike].astype("string").fillna("")).all(axis=1)
+    what = np.select(
+        [further["disagree"].to_numpy(dtype=bool), same.to_numpy(dtype=bool)],
+        ["another record of the trial, which contradicts the first", "the same trial again"],
+        "another record of the trial, which agrees with the first",
+    )
+    return further.assign(what=what)[OUTSIDE_COLUMNS].astype({"what": "string"})
+
+
+def _repeats(plan: pd.DataFrame) -> pd.DataFrame:
+    sizes = plan.groupby(["arm", "task_id"], sort=False).size().rename("attempts").reset_index()
+    found = sizes.groupby(["arm", "attempts"], sort=False).size().rename("tasks").reset_index()
+    return found.astype({"arm": "string", "attempts": "int64", "tasks": "int64"})

@@ -1,0 +1,328 @@
+"""Figures of a harness comparison: a table in, an `Axes` out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from faultbook.figures import PALE, legend_above, rows_downwards, say_nothing, stacked_rows
+from faultbook.harness.compare import Comparison
+from faultbook.harness.plan import KEY, arms_of
+from faultbook.harness.timing import PHASES
+from faultbook.style import COLOURS
+from faultbook.taxonomy import causes
+
+# What may stand in a cell of the planned universe: colour, hatch.
+CELLS: dict[str, tuple[str, str]] = {
+    "solved": (COLOURS["green"], ""),
+    "not solved, ended by itself": (COLOURS["vermilion"], ""),
+    "not solved, budget used up": (COLOURS["orange"], ""),
+    "not solved, harness failed": (COLOURS["purple"], ""),
+    "not solved, cause not known": ("#F3C9B5", ""),
+    "ended from outside, no verdict that counts": (COLOURS["sky"], ""),
+    "finished without a verdict": (COLOURS["grey"], ""),
+    "records contradict": (COLOURS["grey"], "xxx"),
+    "unreadable": ("white", "xxx"),
+    "unfinished": ("white", "///"),
+    "not started": ("white", ""),
+}
+OUTCOME_COLOURS = {
+    "both": COLOURS["green"],
+    "only_a": COLOURS["blue"],
+    "only_b": COLOURS["orange"],
+    "neither": PALE,
+}
+PHASE_COLOURS = {
+    "setup": COLOURS["sky"],
+    "agent": COLOURS["blue"],
+    "verifier": COLOURS["green"],
+    "unexplained": PALE,
+}
+OWNER_COLOURS = {
+    "agent": COLOURS["blue"],
+    "harness": COLOURS["purple"],
+    "provider": COLOURS["vermilion"],
+    "environment": COLOURS["orange"],
+    "verifier": COLOURS["green"],
+    "operator": COLOURS["sky"],
+    "unknown": COLOURS["grey"],
+    "none on record": PALE,
+}
+_GRID = "#E5E8EB"
+_MOST_NAMES = 60  # tasks whose names are still legible below a row of cells
+_LONGEST = 28
+
+
+def plot_universe(cells: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """The planned universe: one cell a planned trial, coloured by its state and cause.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `held`.
+    ax : Axes, optional
+        Where to draw.
+    """
+    if cells.empty:
+        return say_nothing(ax or plt.subplots(figsize=(6, 2))[1])
+    tasks, rows = list(dict.fromkeys(cells["task_id"])), _rows(cells)
+    ax = ax or plt.subplots(figsize=(max(6.5, min(15, 0.36 * len(tasks) + 2)), 1.9 + 0.42 * len(rows)))[1]
+    kinds = cell_kinds(cells)
+    place = {task: column for column, task in enumerate(tasks)}
+    for kind, task, arm, attempt in zip(kinds, cells["task_id"], cells["arm"], cells["attempt"], strict=True):
+        colour, hatch = CELLS[kind]
+        corner = (place[task] - 0.45, rows[arm, attempt] - 0.42)
+        edge = COLOURS["grey"] if colour == "white" else "white"
+        ax.add_patch(Rectangle(corner, 0.9, 0.84, facecolor=colour, hatch=hatch, edgecolor=edge, linewidth=0.8))
+    ax.set_xlim(-0.6, len(tasks) - 0.4)
+    ax.set_ylim(-0.6, len(rows) - 0.4)
+    several = cells["attempt"].nunique() > 1
+    ax.set_yticks(range(len(rows)), [f"{arm}, {attempt}" if several else arm for arm, attempt in rows])
+    if len(tasks) <= _MOST_NAMES:
+        names = [task if len(task) <= _LONGEST else f"{task[: _LONGEST - 1]}…" for task in tasks]
+        ax.set_xticks(range(len(tasks)), names, rotation=90, fontsize=8)
+    else:
+        ax.set_xticks([])
+        ax.set_xlabel(f"{len(tasks)} planned tasks")
+    ax.tick_params(length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    rows_downwards(ax)
+    counts = kinds.value_counts()
+    _legend(ax, [(f"{kind} ({counts[kind]})", *style) for kind, style in CELLS.items() if kind in counts])
+    return ax
+
+
+def cell_kinds(cells: pd.DataFrame) -> pd.Series[Any]:
+    """What each planned trial is in the figure: a key of `CELLS`."""
+    known = causes()
+    owner = cells["cause"].map({name: cause.owner for name, cause in known.items()})
+    failed = cells["verdict"].notna() & ~cells["verdict"].fillna(True).astype(bool)
+    finished = cells["state"] == "finished"
+    choices = {
+        "records contradict": cells["disagree"],
+        "not started": cells["state"] == "not_started",
+        "unfinished": cells["state"] == "unfinished",
+        "unreadable": cells["state"] == "unreadable",
+        "solved": cells["verdict"].fillna(False).astype(bool),
+        "not solved, ended by itself": failed & (cells["cause"] == "completed"),
+        "not solved, budget used up": failed & (cells["cause"] == "agent_budget_exhausted"),
+        "not solved, harness failed": failed & (owner == "harness"),
+        "not solved, cause not known": failed,
+        "ended from outside, no verdict that counts": finished & owner.notna() & ~owner.isin(["agent", "harness"]),
+    }
+    masks = [mask.fillna(False).to_numpy(dtype=bool) for mask in choices.values()]
+    return pd.Series(np.select(masks, list(choices), "finished without a verdict"), index=cells.index, dtype="string")
+
+
+def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """Complete pairs by outcome, and the pairs that are not complete beside them: areas are numbers of pairs."""
+    ax = ax or plt.subplots(figsize=(5.6, 4.4))[1]
+    table = comparison.table
+    if table is None or not comparison.pairs:
+        return say_nothing(ax, "no pairs of one attempt each")
+    complete, lost = comparison.complete_pairs, comparison.pairs - comparison.complete_pairs
+    width = complete / comparison.pairs
+    left = 0.0
+    for column, (upper, lower) in enumerate((("both", "only_a"), ("only_b", "neither"))):
+        size = table[upper] + table[lower]
+        if not size:
+            continue
+        share = width * size / complete
+        height = table[upper] / size
+        for name, bottom, tall in ((upper, 1 - height, height), (lower, 0.0, 1 - height)):
+            _tile(ax, name, comparison, (left, bottom, share, tall), table[name])
+        label = f"{comparison.arm_a if column == 0 else 'not ' + comparison.arm_a}"
+        ax.text(left + share / 2, 1.02, label, ha="center", va="bottom", fontsize=9)
+        left += share
+    if lost:
+        ax.add_patch(Rectangle((width, 0), 1 - width, 1, facecolor="white", hatch="///", edgecolor=COLOURS["grey"]))
+        ax.text(width + (1 - width) / 2, 1.02, f"incomplete\n{lost}", ha="center", va="bottom", fontsize=9)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(0, 1)
+    ax.set_axis_off()
+    return ax
+
+
+def _tile(ax: Axes, name: str, comparison: Comparison, box: tuple[float, float, float, float], count: int) -> None:
+    left, bottom, width, height = box
+    if not count:
+        return
+    ax.add_patch(Rectangle((left, bottom), width, height, facecolor=OUTCOME_COLOURS[name], edgecolor="white"))
+    names = {
+        "both": "both",
+        "only_a": f"only {comparison.arm_a}",
+        "only_b": f"only {comparison.arm_b}",
+        "neither": "neither",
+    }
+    colour = COLOURS["ink"] if name in ("neither", "only_b") else "white"
+    wide = width > 0.18
+    text = f"{names[name]}\n{count}" if wide else str(count)
+    ax.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", color=colour, fontsize=9)
+
+
+def plot_difference(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """The difference in pp under each estimand with its interval, and the bounds over every completion of the plan."""
+    ax = ax or plt.subplots(figsize=(8.2, 2.9))[1]
+    shown = comparison.estimands.dropna(subset="difference").reset_index(drop=True)
+    if shown.empty:
+        return say_nothing(ax, "no complete pair")
+    bounds = comparison.bounds
+    place = len(shown)
+    ax.barh(place, bounds.high - bounds.low, left=bounds.low, height=0.34, color=PALE)
+    ax.text(bounds.high, place, f"  {bounds.low:+.1f} to {bounds.high:+.1f}", va="center", fontsize=9)
+    for row, values in enumerate(shown.to_dict("records")):
+        colour = COLOURS["blue"] if row == 0 else COLOURS["grey"]
+        ax.plot([values["low"], values["high"]], [row, row], color=colour, linewidth=2.2)
+        ax.plot(values["difference"], row, "o", color=colour, markersize=7)
+        right = np.nanmax([values["high"], values["difference"]])
+        ax.text(right, row, f"  {values['difference']:+.1f}", va="center", fontsize=9, color=colour)
+    ax.axvline(0, color=COLOURS["ink"], linewidth=0.8)
+    names = [f"{name} ({pairs})" for name, pairs in zip(shown["estimand"], shown["pairs"], strict=True)]
+    ax.set_yticks(range(place + 1), [*names, f"every completion of the plan ({comparison.pairs})"])
+    ax.set_xlabel(f"{comparison.arm_a} less {comparison.arm_b} (pp)")
+    ax.margins(x=0.14)
+    ax.grid(axis="x", color=_GRID)
+    rows_downwards(ax)
+    return ax
+
+
+def plot_causes(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Trials by primary cause and arm, coloured by whose doing the cause is; those without one come last.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `cause_table`.
+    ax : Axes, optional
+        Where to draw.
+    """
+    if table.empty:
+        return say_nothing(ax or plt.subplots(figsize=(6, 2))[1])
+    named = table.assign(name=table["cause"].fillna(table["state"].str.replace("_", " ")))
+    order = [*(name for name in causes() if name in set(named["name"])), *_without_cause(named)]
+    arms = list(dict.fromkeys(named["arm"]))
+    ax = ax or plt.subplots(figsize=(8, 1.4 + 0.3 * len(order) * len(arms)))[1]
+    owners = named.groupby("name")["owner"].first()
+    height = 0.8 / len(arms)
+    for number, arm in enumerate(arms):
+        counts = named[named["arm"] == arm].groupby("name")["trials"].sum().reindex(order, fill_value=0)
+        for row, name in enumerate(order):
+            place = row + (number - (len(arms) - 1) / 2) * height
+            owner = owners[name] if pd.notna(owners[name]) else "none on record"
+            ax.barh(place, counts[name], height=height * 0.9, color=OWNER_COLOURS[owner])
+            ax.text(counts[name], place, f" {counts[name]}  {arm}", va="center", fontsize=8)
+    ax.set_yticks(range(len(order)), order)
+    ax.set_xlabel("trials")
+    ax.margins(x=0.2)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    rows_downwards(ax)
+    present = [owner if pd.notna(owner) else "none on record" for owner in owners]
+    _legend(ax, [(owner, colour, "") for owner, colour in OWNER_COLOURS.items() if owner in present])
+    return ax
+
+
+def _without_cause(named: pd.DataFrame) -> list[str]:
+    return [name for name in dict.fromkeys(named["name"]) if name not in causes()]
+
+
+def plot_pairwise(
+    cells: pd.DataFrame, arms: Sequence[str], quantity: str = "input_tokens", ax: Axes | None = None
+) -> Axes:
+    """A quantity of both arms by task, on logarithmic axes; tasks where one side is not metered lie at the margin.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `held`, without suspect zeros (`usage.metered_only`).
+    arms : sequence of str
+        The arms of the horizontal and the vertical axis.
+    quantity : str
+        A column of `Trials` that is above 0, such as input_tokens or total_seconds.
+    ax : Axes, optional
+        Where to draw.
+    """
+    ax = ax or plt.subplots(figsize=(5.4, 5))[1]
+    points = cells[cells["arm"].isin(arms)].pivot_table(
+        index=["task_id", "attempt"], columns="arm", values=quantity, aggfunc="first", dropna=False
+    )
+    points = points.reindex(columns=list(arms)).astype("float64")
+    points = points.where(points > 0)
+    values = points.to_numpy()
+    if not np.isfinite(values).any():
+        return say_nothing(ax, f"no {quantity.replace('_', ' ')} on record")
+    low, high = np.nanmin(values) / 1.6, np.nanmax(values) * 1.6
+    margin = low / 1.5
+    both = points.dropna()
+    ax.plot(both[arms[0]], both[arms[1]], "o", color=COLOURS["blue"], alpha=0.8, label=f"both ({len(both)})")
+    for axis, arm in enumerate(arms):
+        alone = points[points[arm].notna() & points[arms[1 - axis]].isna()][arm]
+        xy = (alone, [margin] * len(alone)) if axis == 0 else ([margin] * len(alone), alone)
+        if len(alone):
+            label = f"only {arm} ({len(alone)})"
+            ax.plot(*xy, "|" if axis == 0 else "_", color=COLOURS["vermilion"], markersize=10, label=label)
+    ax.plot([low, high], [low, high], color=COLOURS["grey"], linewidth=0.8)
+    ax.set(xscale="log", yscale="log", xlim=(margin / 1.2, high), ylim=(margin / 1.2, high))
+    name = quantity.replace("_", " ")
+    ax.set(xlabel=f"{name}, {arms[0]}", ylabel=f"{name}, {arms[1]}")
+    ax.grid(color=_GRID)
+    legend_above(ax, ncols=3)
+    return ax
+
+
+def plot_time(arms: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Seconds per timed trial by phase and arm, with what no phase explains.
+
+    Parameters
+    ----------
+    arms : DataFrame
+        `arms` from `timing`.
+    ax : Axes, optional
+        Where to draw.
+    """
+    names = [*(phase.removesuffix("_seconds") for phase in PHASES), "unexplained"]
+    order = list(dict.fromkeys(arms["arm"]))
+    ax = ax or plt.subplots(figsize=(8, 1.5 + 0.5 * max(len(order), 1)))[1]
+    widths = arms.pivot_table(index="arm", columns="phase", values="per_trial", sort=False, dropna=False)
+    widths = widths.reindex(index=order, columns=names).astype("float64")
+    if not widths.notna().to_numpy().any():
+        return say_nothing(ax, "no times on record")
+    longest = float(widths.sum(axis=1).max())
+    stacked_rows(
+        ax,
+        widths.fillna(0).reset_index(drop=True),
+        PHASE_COLOURS,
+        light_text=("agent", "verifier"),
+        smallest=0.06 * longest,
+        text="{:.3g}".format,
+        height=0.6,
+    )
+    timed = arms.groupby("arm", sort=False)["timed"].first()
+    ax.set_yticks(range(len(order)), [f"{arm} ({timed[arm]})" for arm in order])
+    ax.set_xlabel("seconds per timed trial")
+    rows_downwards(ax)
+    legend_above(ax, ncols=4)
+    return ax
+
+
+def _rows(cells: pd.DataFrame) -> dict[tuple[str, int], int]:
+    """The row of each arm and attempt: arms in their order, attempts below one another."""
+    pairs = cells[KEY].drop_duplicates(["arm", "attempt"])
+    order = sorted(
+        zip(pairs["arm"], pairs["attempt"], strict=True), key=lambda pair: (arms_of(cells).index(pair[0]), pair[1])
+    )
+    return {pair: row for row, pair in enumerate(order)}
+
+
+def _legend(ax: Axes, entries: list[tuple[str, str, str]]) -> None:
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor=COLOURS["grey"] if colour == "white" else "white", label=label)
+        for label, colour, hatch in entries
+    ]
+    legend_above(ax, handles=handles, ncols=min(3, len(handles)), fontsize=8.5, columnspacing=1.2)
