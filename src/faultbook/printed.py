@@ -82,3 +82,9 @@ def parse_printed(text: str) -> PrintedNumber:
 def unit_scale(unit: str) -> Fraction:
     """The factor from printed units to the `value` column: per cent become rates, everything else stays."""
     return Fraction(1, 100) if unit == "%" else Fraction(1)
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """Write a difference with its sign, as in print: "+7.5", "−14.3", and 0 without one."""
+    text = f"{value:+.{decimals}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", "−")

@@ -11,6 +11,7 @@ from faultbook.harness.margins import Margins, from_margins
 from faultbook.harness.plan import Held, held, plan
 from faultbook.harness.read import FORMATS, read_trials
 from faultbook.harness.repeats import pass_at_k
+from faultbook.harness.reported import power_table, reproduce_paired_run, what_follows
 from faultbook.harness.timing import Timing, timing
 from faultbook.harness.usage import Usage, usage
 
@@ -38,9 +39,12 @@ __all__ = [
     "liveness_of",
     "pass_at_k",
     "plan",
+    "power_table",
     "problems_of",
     "read_arms",
     "read_trials",
+    "reproduce_paired_run",
     "timing",
     "usage",
+    "what_follows",
 ]

@@ -9,11 +9,11 @@ from typing import Any, Literal, overload
 
 import pandas as pd
 
+from faultbook.columns import Columns
 from faultbook.csvfile import read_text_table
 from faultbook.errors import DataError, short_repr
 from faultbook.parquetfile import opened_parquet
 from faultbook.problems import Problems
-from faultbook.columns import Columns
 from faultbook.recovery._frames import KEY, branch_name
 from faultbook.tables import ACTIONS, CONDITIONS, FEATURE_PREFIX, Episodes
 from faultbook.text import plain

@@ -204,7 +204,8 @@ class _Design:
 
     def __init__(self, n: int, rate: float, alpha: float) -> None:
         numbers = np.arange(n + 1)
-        probabilities = stats.binom.pmf(numbers, n, rate)
+        # scipy's binomial overflows near the smallest double; at so low a rate no two pairs are discordant.
+        probabilities = stats.binom.pmf(numbers, n, rate if rate > _NEGLIGIBLE else 0.0)
         likely = probabilities > _NEGLIGIBLE
         self.rate = rate
         self.numbers, self.probabilities = numbers[likely], probabilities[likely]

@@ -26,10 +26,11 @@ _CACHE_EXCLUDED_GOOGLE = (0, 3, 208)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A sample's score as a number, which of its scores that is, and what a reader must know of it."""
+    """A sample's score as a number, which of its scores that is, the scorer's reason, what a reader must know."""
 
     reward: float | None = None
     key: str | None = None
+    reason: str | None = None
     note: str | None = None
 
     @property
@@ -66,11 +67,11 @@ def verdict(scores: Mapping[str, Any] | None, scorers: tuple[str, ...], metric: 
         return Verdict(note=note)
     value, reason = values[key]
     if value is None or (isinstance(value, float) and math.isnan(value)):
-        return Verdict(None, key, f"not scored by '{key}'" + (f": {reason}" if reason else ""))
+        return Verdict(None, key, reason, f"not scored by '{key}'" + (f": {reason}" if reason else ""))
     reward = score_number(value)
     if reward is None:
-        return Verdict(None, key, f"the score '{key}' is no number: {text(value) or type(value).__name__}")
-    return Verdict(reward, key, None if 0 <= reward <= 1 else f"the score '{key}' is outside [0, 1]")
+        return Verdict(None, key, reason, f"the score '{key}' is no number: {text(value) or type(value).__name__}")
+    return Verdict(reward, key, reason, None if 0 <= reward <= 1 else f"the score '{key}' is outside [0, 1]")
 
 
 def score_number(value: Any) -> float | None:
@@ -148,8 +149,11 @@ def _excludes_cache(models: Mapping[str, Any], version: str | None) -> bool:
     return release > since or (release == since and "dev" not in (version or ""))
 
 
-def ends(summary: Any, key: str | None) -> tuple[list[Observation], str | None]:
-    """What is on record of a sample's end, and Inspect's own name of it: of its error, else of its limit."""
+def ends(summary: Any, reason: str | None) -> tuple[list[Observation], str | None]:
+    """What is on record of a sample's end, and Inspect's own name of it: of its error, else of its limit.
+
+    A scorer's reason of an abnormal score is an end where the taxonomy knows it as one.
+    """
     observations, names = [], []
     if summary.error is not None:
         error = _REPR.fullmatch(summary.error.strip())
@@ -158,8 +162,6 @@ def ends(summary: Any, key: str | None) -> tuple[list[Observation], str | None]:
     if summary.limit is not None:
         names.append(f"limit {summary.limit}")
         observations.append(Observation(VOCABULARY, names[-1], summary.limit_reason))
-    score = (summary.scores or {}).get((key or "").split(".")[0])
-    reason = f"reason {score.reason}" if score is not None and score.reason else None
-    if reason and named(VOCABULARY, reason):
-        observations.append(Observation(VOCABULARY, reason))
+    if reason and named(VOCABULARY, f"reason {reason}"):
+        observations.append(Observation(VOCABULARY, f"reason {reason}"))
     return observations, text(next((name for name in names if name), None))

@@ -26,7 +26,7 @@ from faultbook.errors import DataError, FaultbookError
 from faultbook.harness.fields import count, part, text
 from faultbook.harness.files import Files
 
-# `plan`, `stats` and `reductions` say nothing of a trial, so that what is wrong with them costs none.
+# Results, statistics and the plan of solvers say nothing of a trial, so that what is wrong with them costs none.
 _HEADER = ("version", "status", "eval", "error", "invalidated")
 _HEAVY = frozenset(
     (
@@ -148,7 +148,10 @@ def _archived(path: Path, invalidated: bool, module: Any) -> Iterator[Sample | R
     try:
         with ZipFile(path) as archive:
             names = _own(archive.namelist())
-            for summary in _summaries(path, module):
+            summaries, why = _summaries(path, module)
+            if why and not names:
+                yield Refused(f"its samples: {why}")
+            for summary in summaries:
                 name = f"{_SAMPLES}{summary.id}_epoch_{summary.epoch}.json"
                 if name not in names or not invalidated:  # a summary does not tell whether its sample is
                     names.pop(name, None)
@@ -160,14 +163,14 @@ def _archived(path: Path, invalidated: bool, module: Any) -> Iterator[Sample | R
         yield Refused(f"the rest of its samples: {_reason(error)}")
 
 
-def _summaries(path: Path, module: Any) -> list[Any]:
+def _summaries(path: Path, module: Any) -> tuple[list[Any], str | None]:
+    """Inspect's summaries, or none and why: one that it refuses costs all of them."""
     try:
         with ThreadPoolExecutor(1) as pool:
             reading = module.read_eval_log_sample_summaries_async(str(path.absolute()), format="eval")
-            summaries: list[Any] = pool.submit(asyncio.run, reading).result()
-            return summaries
-    except Exception:  # one that Inspect refuses costs all of them: the samples are read one by one instead
-        return []
+            return list(pool.submit(asyncio.run, reading).result()), None
+    except Exception as error:
+        return [], _reason(error)
 
 
 def _own(names: list[str]) -> dict[str, None]:

@@ -174,7 +174,7 @@ class Story:
         for name, _ in line.faults:
             if name == "trailing_fragment":
                 self.is_cut_off = True
-            elif self.broken is None:
+            elif name != "schema" and self.broken is None:  # a whole record of another form is verified all the same
                 self.broken = f"line {line.number} of the journal: {FINDINGS[name]}"
 
     def _of_run(self, line: Line) -> Iterator[Fault]:
@@ -208,14 +208,13 @@ class Story:
 
 def trial_key(record: Mapping[str, Any]) -> Key:
     """Which trial a record is of: its run and its id, or arm, task and attempt where it has no id."""
-    run_id, names = (
-        text(record.get("run_id")),
-        [text(part(record, "data", name)) for name in ("arm", "task_id", "attempt")],
-    )
+    run_id = text(record.get("run_id"))
+    names = (text(part(record, "data", name)) for name in ("arm", "task_id", "attempt"))
     trial_id = text(part(record, "data", "trial_id"))
     return (run_id, trial_id) if trial_id is not None else (run_id, *names)
 
 
 def version(data: Any) -> str | None:
+    """The commit that a run_started names, with "+dirty" beside uncommitted changes."""
     commit = text(part(data, "source", "commit"))
     return f"{commit}+dirty" if commit and truth(part(data, "source", "dirty")) else commit

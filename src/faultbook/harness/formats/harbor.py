@@ -66,7 +66,8 @@ def read(path: Path, files: Files, *, arm: str | None = None, metric: str | None
     dict
         Keys of table `Trials`, without `attempt`.
     """
-    if _harbor_job.folder_kind(path) == "trial":
+    kind = _harbor_job.folder_kind(path)
+    if kind == "trial" or (kind is None and _has_result(path)):
         yield _Reader(None, files, arm, metric).row(path)
         return
     reader = _Reader(_Job(path, files), files, arm, metric)
@@ -225,6 +226,14 @@ def _has_ended(result: TrialResult) -> bool:
     verified = result.verifier_result
     judged = verified is not None and (bool(verified.rewards) or number(verified.reward) is not None)
     return stamp(result.finished_at) is not None or judged or result.exception_info is not None
+
+
+def _has_result(path: Path) -> bool:
+    """Whether a folder that is not known by its content, such as an empty file's, has a result all the same."""
+    try:
+        return any((path / name).is_file() for name in _harbor_job.RESULTS)
+    except OSError:
+        return False
 
 
 def _is_trial(child: Path) -> bool:

@@ -5,7 +5,8 @@ task is "task/sample": sample identifiers are often 1, 2, 3 in every task.
 
 A sample that ended in an error is a trial without a verdict; Inspect leaves it out of its own metrics. A log that was
 never closed may be of a run that broke off or of one that still runs, which the file does not tell: the samples it
-holds are finished. `working_time` is in no column: it counts model calls, tools and scorers alike.
+holds are finished. What a running Inspect still keeps in its buffer under the home folder is not looked at.
+`working_time` is in no column: it counts model calls, tools and scorers alike.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def _logs(path: Path) -> Iterator[Path]:
 def _trial(sample: Sample, log: Log, metric: str | None) -> dict[str, Any]:
     summary, spec = sample.summary, log.header.eval
     found = verdict(summary.scores, log.scorers, metric)
-    observations, own_name = ends(summary, found.key)
+    observations, own_name = ends(summary, found.reason)
     seconds, why_none = amount(summary.total_time), None
     if seconds is None:
         seconds, why_none = seconds_between(summary.started_at, summary.completed_at)

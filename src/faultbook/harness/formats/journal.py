@@ -237,9 +237,12 @@ def _finished(
     notes = [FINDINGS[name] for name in faults if name in _NOTED]
     if start is not None and any(_differ(record, start, name) for name in ("arm", "task_id", "attempt")):
         notes.append("its start names another arm, task or attempt")
+    identity = _identity(record, start, story, names)
+    if identity["task_id"] is None:
+        notes.append("no task on record")
     behind = f"not verified ({story.broken})" if story.broken else None
     return {
-        **_identity(record, start, story, names),
+        **identity,
         "state": "finished",
         **verdict,
         **ending,

@@ -28,32 +28,20 @@ choice, so that both rescues and harms occur with an agent that never fails for 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from faultbook.errors import FaultbookError
-from faultbook.recovery.simulate.conditions import (
-    ABLATED_REFRESH,
-    HIDDEN_TEXT,
-    LEAST_FORK,
-    NONE,
-    REFRESH,
-    REPLAN,
-    shown,
-)
-from faultbook.recovery.simulate.features import FEATURES, Turn, features
-from faultbook.recovery.simulate.protocol import Agent, Engine, Environment, Task
+from faultbook.recovery.simulate.conditions import ABLATED_REFRESH, HIDDEN_TEXT, NONE, REFRESH, REPLAN
+from faultbook.recovery.simulate.course import OF_BRANCH, Run, Settled, settle, start, stream_seed
+from faultbook.recovery.simulate.features import FEATURES, features
+from faultbook.recovery.simulate.protocol import Engine
 from faultbook.tables import ACTIONS, CONDITIONS, Episodes
 
-FORK_SHARE = 0.25
 DELAYS = (0, 1, 2, 4)
 REPLICATES = 2  # of "none"
 COLUMNS = (*Episodes.to_schema().columns, *FEATURES)
-_OF_AGENT, _OF_SLACK, _OF_BRANCH = range(3)  # what a random stream is for
 
 Row = dict[str, Any]
 
@@ -86,55 +74,16 @@ class TaskEpisodes:
     rows: list[Row]
 
 
-@dataclass(slots=True)
-class _Run:
-    """A run in progress: a world, an agent, and what both said so far."""
-
-    environment: Environment
-    agent: Agent
-    opening: str
-    observations: list[str]
-    turns: list[Turn] = field(default_factory=list)
-    won: bool = False
-
-    @property
-    def n_actions(self) -> int:
-        return len(self.turns)
-
-    def over(self, limit: int) -> bool:
-        return self.won or self.n_actions >= limit
-
-    def step(self, command: str, show: str | None = None, condition: str = "clean") -> None:
-        """Carry out a command; the agent reads what came of it, what the condition makes of that, or a given text."""
-        observation, self.won = self.environment.step(command)
-        self.observations.append(observation)
-        text = shown(condition, self.observations) if show is None else show
-        self.turns.append(Turn(command, text))
-        self.agent.observe(text)
-
-    def play(self, limit: int) -> None:
-        while not self.over(limit):
-            self.step(self.agent.act())
-
-    def branch(self, seed: int | None) -> _Run:
-        world = self.environment.branch()
-        return _Run(world, self.agent.copy(seed), self.opening, [*self.observations], [*self.turns], self.won)
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is settled about a task before its branches are run."""
+    """A task whose branches are run."""
 
     engine: Engine
-    task: Task
-    index: int
     seed: int
-    factual_success: bool
-    fork: int
-    limit: int
+    settled: Settled
 
-    def start(self) -> _Run:
-        return _start(self.engine, self.task, self.index, self.seed)
+    def start(self) -> Run:
+        return start(self.engine, self.settled.task, self.settled.index, self.seed)
 
 
 def run_task(engine: Engine, index: int, seed: int) -> TaskEpisodes:
@@ -159,45 +108,41 @@ def run_task(engine: Engine, index: int, seed: int) -> TaskEpisodes:
     FaultbookError
         If a branch does not start in the state it was forked from: the engine cannot be relied on.
     """
-    task = engine.task(index, seed)
-    factual = _start(engine, task, index, seed)
-    factual.play(engine.action_limit)
-    factual.environment.close()
-    fork = max(LEAST_FORK, math.ceil(FORK_SHARE * factual.n_actions))
-    slack = int(_rng(seed, index, _OF_SLACK).integers(0, engine.max_slack // 2, 2, endpoint=True).sum())
-    limit = factual.n_actions + slack if factual.won else engine.action_limit
-    feasible = factual.n_actions > fork
-    plan = _Plan(engine, task, index, seed, factual.won, fork, limit)
-    rows = [row for condition in CONDITIONS for row in _of_condition(plan, condition)] if feasible else []
-    return TaskEpisodes(task.task_id, feasible, factual.won, factual.n_actions, fork, limit, rows)
+    found = settle(engine, index, seed)
+    plan = _Plan(engine, seed, found)
+    rows = [row for condition in CONDITIONS for row in _of_condition(plan, condition)] if found.feasible else []
+    actions = found.factual_actions
+    return TaskEpisodes(
+        found.task.task_id, found.feasible, found.factual_success, actions, found.fork, found.limit, rows
+    )
 
 
 def _of_condition(plan: _Plan, condition: str) -> Iterator[Row]:
     """Run up to the last fork, and branch at each on the way."""
     trunk = plan.start()
-    while trunk.n_actions < plan.fork - 1:
+    while trunk.n_actions < plan.settled.fork - 1:
         trunk.step(trunk.agent.act())
     trunk.step(trunk.agent.act(), condition=condition)
     for delay in DELAYS:
-        while trunk.n_actions < plan.fork + delay and not trunk.over(plan.limit):
+        while trunk.n_actions < plan.settled.fork + delay and not trunk.over(plan.settled.limit):
             trunk.step(trunk.agent.act())
         yield from _of_fork(plan, trunk, condition, delay)
     trunk.environment.close()
 
 
-def _of_fork(plan: _Plan, trunk: _Run, condition: str, delay: int) -> Iterator[Row]:
-    ended = trunk.over(plan.limit)
+def _of_fork(plan: _Plan, trunk: Run, condition: str, delay: int) -> Iterator[Row]:
+    ended = trunk.over(plan.settled.limit)
     state = trunk.environment.state_hash()
-    known = features(trunk.opening, trunk.turns, plan.engine.vocabulary(plan.task))
+    known = features(trunk.opening, trunk.turns, plan.engine.vocabulary(plan.settled.task))
     key = (CONDITIONS.index(condition), delay)
     for number, (action, replicate) in enumerate(_branches()):
         won, n_actions = trunk.won, trunk.n_actions
         if not ended:
             itself = action == NONE and replicate == 0
-            seed = None if itself else _seed(plan.seed, plan.index, _OF_BRANCH, *key, number)
+            seed = None if itself else stream_seed(plan.seed, plan.settled.index, OF_BRANCH, *key, number)
             won, n_actions = _end_of_branch(plan, trunk, state, action, seed)
         yield {
-            "task_id": plan.task.task_id,
+            "task_id": plan.settled.task.task_id,
             "condition": condition,
             "delay": delay,
             "action": action,
@@ -205,7 +150,7 @@ def _of_fork(plan: _Plan, trunk: _Run, condition: str, delay: int) -> Iterator[R
             "success": won,
             "cohort": None,
             "source": plan.engine.source,
-            "factual_success": plan.factual_success,
+            "factual_success": plan.settled.factual_success,
             "ended_before": ended,
             "prefix_hash": state,
             "n_actions": n_actions,
@@ -218,39 +163,20 @@ def _branches() -> Iterator[tuple[str, int]]:
         yield from ((action, replicate) for replicate in range(REPLICATES if action == NONE else 1))
 
 
-def _end_of_branch(plan: _Plan, trunk: _Run, state: str, action: str, seed: int | None) -> tuple[bool, int]:
+def _end_of_branch(plan: _Plan, trunk: Run, state: str, action: str, seed: int | None) -> tuple[bool, int]:
     """Fork, act, and play to the end: whether it was won, and after how many actions."""
     branch = trunk.branch(seed)
     found = branch.environment.state_hash()
     if found != state:
+        starts = f"a branch after {trunk.n_actions} actions starts in state {found}, the run it leaves is in {state}"
         raise FaultbookError(
-            f"task {plan.task.task_id}: a branch after {trunk.n_actions} actions starts in state {found}, the run it "
-            f"leaves is in {state}; the engine '{plan.engine.name}' does not branch exactly, so nothing is recorded"
+            f"task {plan.settled.task.task_id}: {starts}; the engine '{plan.engine.name}' does not branch exactly, so "
+            "nothing is recorded"
         )
     if action in (REFRESH, ABLATED_REFRESH):
         branch.step(plan.engine.query, show=HIDDEN_TEXT if action == ABLATED_REFRESH else None)
     elif action == REPLAN:
         branch.agent.replan()
-    branch.play(plan.limit)
+    branch.play(plan.settled.limit)
     branch.environment.close()
     return branch.won, branch.n_actions
-
-
-def _start(engine: Engine, task: Task, index: int, seed: int) -> _Run:
-    environment = engine.environment(task)
-    opening = environment.reset()
-    agent = engine.agent(task, _seed(seed, index, _OF_AGENT))
-    agent.start(task.text, opening)
-    return _Run(environment, agent, opening, [opening])
-
-
-def _sequence(seed: int, index: int, purpose: int, *key: int) -> np.random.SeedSequence:
-    return np.random.SeedSequence(seed, spawn_key=(index, purpose, *key))
-
-
-def _seed(seed: int, index: int, purpose: int, *key: int) -> int:
-    return int(_sequence(seed, index, purpose, *key).generate_state(1, np.uint64)[0])
-
-
-def _rng(seed: int, index: int, purpose: int, *key: int) -> np.random.Generator:
-    return np.random.default_rng(_sequence(seed, index, purpose, *key))

@@ -9,7 +9,8 @@ from pathlib import Path
 from joblib import Parallel, delayed
 
 from faultbook.errors import FaultbookError
-from faultbook.recovery.simulate.branches import DELAYS, FORK_SHARE, run_task
+from faultbook.recovery.simulate.branches import DELAYS, run_task
+from faultbook.recovery.simulate.course import FORK_SHARE
 from faultbook.recovery.simulate.engines import engine_named
 from faultbook.recovery.simulate.parts import Parts
 from faultbook.recovery.simulate.protocol import Engine

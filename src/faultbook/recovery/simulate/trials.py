@@ -20,11 +20,7 @@ table.
 
 from __future__ import annotations
 
-import importlib.metadata
-import math
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -35,11 +31,12 @@ from typing import Any
 import pandas as pd
 
 from faultbook.errors import DataError, FaultbookError, one_of
-from faultbook.recovery.simulate.branches import _OF_SLACK, FORK_SHARE, _rng, _Run, _start
-from faultbook.recovery.simulate.conditions import ABLATED_REFRESH, HIDDEN_TEXT, LEAST_FORK, NONE, REFRESH, REPLAN
+from faultbook.recovery.simulate.conditions import ABLATED_REFRESH, HIDDEN_TEXT, NONE, REFRESH, REPLAN
+from faultbook.recovery.simulate.course import Run, Settled, settle, start
 from faultbook.recovery.simulate.engines import engine_named
-from faultbook.recovery.simulate.protocol import Engine, Task
-from faultbook.tables import ACTIONS, CONDITIONS, Trials, typed
+from faultbook.recovery.simulate.protocol import Engine
+from faultbook.revision import running_revision
+from faultbook.tables import ACTIONS, CONDITIONS
 from faultbook.taxonomy import cause
 
 PLAN_COLUMNS = ["arm", "task_id", "attempt"]
@@ -73,16 +70,6 @@ class Recording:
     n_planned: int
     n_finished: int
     n_unfinished: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Settled:
-    """A task, and what its undisturbed run settles about it."""
-
-    task: Task
-    index: int
-    fork: int
-    limit: int
 
 
 class _Stop(Exception):  # noqa: N818  # it is none of an error
@@ -162,7 +149,7 @@ def record_trials(
     cells = [(_arm(action), settled[place].task.task_id, 1) for place, action in order]
     _write(pd.DataFrame(cells, columns=PLAN_COLUMNS), files[1])
     for rows in run.trials([(settled[place], action) for place, action in order]):
-        _write(typed(rows, Trials)[COLUMNS], files[0])
+        _write(pd.DataFrame(rows, columns=COLUMNS), files[0])
         n_finished = sum(row["state"] == "finished" for row in rows)
         if progress is not None and n_finished == len(rows):
             progress(n_finished, len(cells))
@@ -195,19 +182,14 @@ def _turned(actions: Sequence[str], place: int) -> list[str]:
     return [*actions[first:], *actions[:first]]
 
 
-def _settle(engine: Engine, wanted: int, seed: int) -> Iterator[_Settled]:
+def _settle(engine: Engine, wanted: int, seed: int) -> Iterator[Settled]:
     """The first tasks whose undisturbed run goes on beyond its fork; fork and limit as for paired branches."""
     found = 0
     for index in range(_MOST_TRIED * wanted):
-        task = engine.task(index, seed)
-        run = _start(engine, task, index, seed)
-        run.play(engine.action_limit)
-        run.environment.close()
-        fork = max(LEAST_FORK, math.ceil(FORK_SHARE * run.n_actions))
-        slack = int(_rng(seed, index, _OF_SLACK).integers(0, engine.max_slack // 2, 2, endpoint=True).sum())
-        if run.n_actions > fork:
+        settled = settle(engine, index, seed)
+        if settled.feasible:
             found += 1
-            yield _Settled(task, index, fork, run.n_actions + slack if run.won else engine.action_limit)
+            yield settled
         if found == wanted:
             return
     tried = f"only {found} of {_MOST_TRIED * wanted} tasks of the engine '{engine.name}'"
@@ -228,10 +210,10 @@ class _Recorder:
     began: float = 0.0
     n_finished: int = 0
 
-    def trials(self, order: Sequence[tuple[_Settled, str]]) -> Iterator[list[dict[str, Any]]]:
+    def trials(self, order: Sequence[tuple[Settled, str]]) -> Iterator[list[dict[str, Any]]]:
         """The rows so far, whenever a trial starts or ends."""
         rows: list[dict[str, Any]] = []
-        version = source_version()
+        version = running_revision().text
         self.began = self.clock()
         for settled, action in order:
             row = {"arm": _arm(action), "task_id": settled.task.task_id, "attempt": 1, "state": "unfinished"}
@@ -247,10 +229,10 @@ class _Recorder:
             self.n_finished += 1
             yield rows
 
-    def trial(self, settled: _Settled, action: str) -> dict[str, Any]:
+    def trial(self, settled: Settled, action: str) -> dict[str, Any]:
         """One trial: what came of it, and its seconds."""
-        start = self.clock()
-        run = _start(self.engine, settled.task, settled.index, self.seed)
+        began = self.clock()
+        run = start(self.engine, settled.task, settled.index, self.seed)
         ready = self.clock()
         try:
             self._play(run, settled, action)
@@ -261,17 +243,17 @@ class _Recorder:
             run.environment.close()
         end = self.clock()
         found = cause("completed" if resolved else "agent_budget_exhausted")  # nothing else ends a run of this agent
-        spans = {"total": end - start, "setup": ready - start, "agent": played - ready, "verifier": verified - played}
+        spans = {"total": end - began, "setup": ready - began, "agent": played - ready, "verifier": verified - played}
         row = {"state": "finished", "resolved": resolved, "reward_valid": found.verdict_stands}
         row |= {"cause": found.name, "cause_source": "observed"}
         return row | {f"{name}_seconds": round(seconds, _DIGITS) for name, seconds in spans.items()}
 
-    def _note(self, settled: _Settled, action: str) -> str:
+    def _note(self, settled: Settled, action: str) -> str:
         when = "at once" if self.delay == 0 else f"after {self.delay} actions more"
         what = "no recovery" if action == NONE else f"{action} {when}"
         return f"{self.engine.source}, no language model; {self.condition} at action {settled.fork}, {what}"
 
-    def _play(self, run: _Run, settled: _Settled, action: str) -> None:
+    def _play(self, run: Run, settled: Settled, action: str) -> None:
         while not run.over(settled.limit):
             disturbed = run.n_actions == settled.fork - 1
             run.step(run.agent.act(), condition=self.condition if disturbed else "clean")
@@ -282,14 +264,14 @@ class _Recorder:
             if run.n_actions == settled.fork + self.delay and not run.over(settled.limit):
                 self._act(run, action)
 
-    def _act(self, run: _Run, action: str) -> None:
+    def _act(self, run: Run, action: str) -> None:
         """What the arm does, once, where paired branches would leave one another."""
         if action in (REFRESH, ABLATED_REFRESH):
             run.step(self.engine.query, show=HIDDEN_TEXT if action == ABLATED_REFRESH else None)
         elif action == REPLAN:
             run.agent.replan()
 
-    def _verified(self, run: _Run, settled: _Settled) -> bool:
+    def _verified(self, run: Run, settled: Settled) -> bool:
         """Whether the commands of a run reach the goal in a world that the agent never touched."""
         world, reached = self.engine.environment(settled.task), False
         world.reset()
@@ -303,25 +285,6 @@ class _Recorder:
                 f"{found}; the engine '{self.engine.name}' does not repeat exactly, so this stops here"
             )
         return reached
-
-
-def source_version() -> str:
-    """The commit of this package's checkout, with "+dirty" beside uncommitted changes of it; else its version."""
-    folder = Path(__file__).resolve().parents[2]
-    commit = _git(folder, "rev-parse", "HEAD") if _git(folder, "ls-files", "__init__.py") else None
-    if not commit:
-        return importlib.metadata.version("faultbook")
-    return commit + ("" if _git(folder, "status", "--porcelain", "--", ".") == "" else "+dirty")
-
-
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says of a folder, which it leaves alone; None if it says nothing."""
-    program = shutil.which("git")
-    if program is None:
-        return None
-    command = [program, "--no-optional-locks", "-C", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603  # our own arguments
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _write(frame: pd.DataFrame, file: Path) -> None:
