@@ -107,10 +107,9 @@ def named(vocabulary: str, name: str) -> str | None:
 
 def matched(text: str) -> tuple[str, str] | None:
     """The cause that the first matching rule infers from a text, and the rule's name; None if no rule matches."""
-    for rule in _taxonomy().rules:
-        if rule.pattern.search(text[-_LONGEST:]):
-            return rule.cause, rule.name
-    return None
+    # JSON can hold half of a surrogate pair, which UTF-8, and so RE2, cannot.
+    end = text[-_LONGEST:].encode("utf-8", errors="replace").decode("utf-8")
+    return next(((rule.cause, rule.name) for rule in _taxonomy().rules if rule.pattern.search(end)), None)
 
 
 def classify(observations: Iterable[Observation]) -> Classification:
@@ -162,12 +161,16 @@ def _taxonomy() -> _Taxonomy:
     document = parse_yaml(file.read_text(encoding="utf-8"), "taxonomy.yaml")
     options = re2.Options()
     options.case_sensitive = False
-    options.dot_nl = True
     return _Taxonomy(
         causes={name: Cause(name, **fields) for name, fields in document["causes"].items()},
         rank={name: place for place, name in enumerate(document["precedence"])},
         typed={vocabulary: dict(names) for vocabulary, names in document["typed"].items()},
         rules=tuple(
-            _Rule(rule["name"], rule["cause"], re2.compile(rule["pattern"], options)) for rule in document["rules"]
+            _Rule(rule["name"], rule["cause"], re2.compile(_either(rule["patterns"], document["status"]), options))
+            for rule in document["rules"]
         ),
     )
+
+
+def _either(patterns: list[str], status: str) -> str:
+    return "|".join(f"(?:{pattern})" for pattern in patterns).replace("<status>", status)

@@ -23,8 +23,8 @@ def part(document: Any, *keys: str) -> Any:
 
 
 def text(value: Any) -> str | None:
-    """A text that is not blank, as one plain line; a number becomes its digits, anything else is missing."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    """A text that is not blank, as one plain line; a finite number becomes its digits, anything else is missing."""
+    if not isinstance(value, str) and number(value) is None:
         return None
     return " ".join(plain(value, most=_MOST_TEXT).split()) or None
 

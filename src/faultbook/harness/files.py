@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 
 from faultbook.errors import DataError, unreadable
+from faultbook.text import is_unicode
 
 COLUMNS = ["path", "bytes", "sha256"]
 _BLOCK = 1 << 20
@@ -37,8 +38,9 @@ class Files:
         Raises
         ------
         DataError
-            If it cannot be read, or is no longer what it was when it was read before.
+            If it cannot be read, its name is no text, or it is no longer what it was when it was read before.
         """
+        _check_name(path)
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -80,6 +82,7 @@ class Files:
         DataError
             As `read_bytes`.
         """
+        _check_name(path)
         found = measure(path)
         self._remember(path, found)
         return found.sha256
@@ -97,6 +100,11 @@ class Files:
         before = self._seen.setdefault(path, read)
         if before != read:
             raise changed(path)
+
+
+def shown(path: str | Path) -> str:
+    """A path as a text that a table can hold: bytes of a name that are no text become escapes."""
+    return str(path).encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 
 def measure(path: Path) -> Read:
@@ -122,6 +130,12 @@ def changed(path: str | Path) -> DataError:
     """A file is no longer what was read."""
     mend = "read it again once nothing writes to it, or copy the folder first"
     return DataError("changed between reading and reporting", file=path, mend=mend)
+
+
+def _check_name(path: Path) -> None:
+    """Refuse a file that no manifest could name."""
+    if not is_unicode(str(path)):
+        raise DataError("a name that is no UTF-8 text, which no manifest can hold", file=shown(path), mend="rename it")
 
 
 def parsed_json(text: str, file: Path, row: int | None = None) -> Any:

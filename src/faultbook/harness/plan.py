@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,9 @@ def plan(
     source : path or sequence of paths, optional
         A CSV file with the columns arm, task_id and attempt; or runs of other tools, whose own configuration is read.
     trials : DataFrame, optional
-        Table `Trials`, from which the plan is inferred if there is no source: every task of any arm, for every arm,
-        as often as the arm that has most attempts at it. Tasks that no arm has started are not in it, and nobody can
-        tell from such a plan that they exist.
+        Table `Trials`, from which the plan is inferred if there is no source: every attempt that any arm has at a
+        task, for every arm, whether it counts attempts from 0 or from 1. Tasks that no arm has started are not in it,
+        and nobody can tell from such a plan that they exist.
     arms, tasks : sequence of str, optional
         The plan itself, as a product, with `attempts` each, counted from 1.
     attempts : int
@@ -109,7 +110,8 @@ def held(trials: pd.DataFrame, plan: pd.DataFrame) -> Held:
     Returns
     -------
     Held
-        Of two records of one trial the first counts, if they agree on state and verdict; otherwise neither does.
+        Of several records of one trial one counts, if they agree on state, verdict and whether that stands; otherwise
+        none does. It is the first in the order of their content: that of the rows decides nothing.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def held(trials: pd.DataFrame, plan: pd.DataFrame) -> Held:
         raise FaultbookError("the plan is empty: nothing was to be run, so nothing can be missing")
     planned = pd.MultiIndex.from_frame(plan[KEY])
     inside = pd.MultiIndex.from_frame(trials[KEY]).isin(planned)
-    known = trials[inside].assign(disagree=False)
+    known = _by_content(trials[inside])
     again = known.duplicated(KEY).to_numpy()
     known = known.assign(disagree=_disagree(known))
     first = known[~again]
@@ -178,17 +180,39 @@ def _read(source: Paths, arm: str | None, files: Files) -> pd.DataFrame:
             mend = "give a CSV file with arm, task_id and attempt, or infer it from the trials, which finds no task"
             raise DataError(f"a {module.FORMAT} run that does not say what was planned", file=run, mend=mend)
         rows.append(typed(_frame([tuple(row[name] for name in KEY) for row in planned], "config"), Plan))
+    if not any(map(len, rows)):
+        mend = "name a plan with at least one trial, or leave it out"
+        raise DataError("no trial is planned there", file=str(source) if isinstance(source, (str, Path)) else None, mend=mend)
     return typed(pd.concat(rows, ignore_index=True).drop_duplicates(KEY).reset_index(drop=True), Plan)
 
 
 def _inferred(trials: pd.DataFrame) -> pd.DataFrame:
-    """Every task of any arm, for every arm, with every attempt that any arm has at it."""
     known = Trials.validate(trials).dropna(subset="task_id")
-    tried = known[["task_id", "attempt"]].drop_duplicates()
-    cells = known[["arm"]].drop_duplicates().merge(tried, how="cross")
-    if cells.empty:
+    if known.empty:
         raise FaultbookError("no plan can be inferred: there is no trial of a known task")
-    return typed(cells.assign(source="inferred"), Plan)
+    return typed(every_attempt(known, list(known["arm"].drop_duplicates())).assign(source="inferred"), Plan)
+
+
+def every_attempt(tried: pd.DataFrame, arms: Sequence[str]) -> pd.DataFrame:
+    """Every attempt that any arm has at a task, for each of some arms.
+
+    Parameters
+    ----------
+    tried : DataFrame
+        arm, task_id and attempt, none missing.
+    arms : sequence of str
+        Those that get all of them.
+
+    Returns
+    -------
+    DataFrame
+        arm, task_id, attempt, each once. An arm that has an attempt 0 anywhere counts from 0, any other from 1, so
+        that the first attempt of one arm is the first of another.
+    """
+    first = tried.groupby("arm")["attempt"].min().clip(upper=1)
+    counted = tried.assign(attempt=tried["attempt"] - tried["arm"].map(first).astype("int64"))
+    cells = pd.DataFrame({"arm": list(arms)}).merge(counted[KEY[1:]].drop_duplicates(), how="cross")
+    return cells.assign(attempt=cells["attempt"] + cells["arm"].map(first).fillna(1).astype("int64"))
 
 
 def _frame(cells: Sequence[tuple[Any, ...]], source: str) -> pd.DataFrame:
@@ -196,9 +220,20 @@ def _frame(cells: Sequence[tuple[Any, ...]], source: str) -> pd.DataFrame:
     return frame.drop_duplicates().assign(source=source)
 
 
+def _by_content(known: pd.DataFrame) -> pd.DataFrame:
+    """Trials with their records in the order of what they say, where there are several of one."""
+    several = known.duplicated(KEY, keep=False).to_numpy()
+    if not several.any():
+        return known
+    texts = known[several].astype("string").fillna("").reset_index(drop=True)
+    order = texts.sort_values(list(texts.columns)).index
+    return pd.concat([known[~several], known[several].iloc[order]])
+
+
 def _disagree(known: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Whether a trial's records contradict one another in state or verdict."""
-    said = known.assign(said=known["state"] + known["resolved"].astype("string").fillna("?"))
+    """Whether a trial's records contradict one another in state, in verdict, or in whether it stands."""
+    verdict = known["resolved"].astype("string").fillna("?") + known["reward_valid"].fillna(True).astype("string")
+    said = known.assign(said=known["state"] + verdict)
     return (said.groupby(KEY)["said"].transform("nunique") > 1).to_numpy(dtype=bool)
 
 

@@ -8,8 +8,8 @@ from typing import Any, Literal, overload
 
 import pandas as pd
 
-from faultbook.errors import DataError, one_of
-from faultbook.harness.files import Files
+from faultbook.errors import DataError, one_of, unreadable
+from faultbook.harness.files import Files, shown
 from faultbook.harness.formats import harbor, inspect_log, journal, lm_eval, swe_bench, terminal_bench, trial_csv
 from faultbook.problems import Problems
 from faultbook.tables import Trials, typed
@@ -18,7 +18,8 @@ Paths = str | Path | Sequence[str | Path]
 
 
 _FOREIGN: tuple[Any, ...] = (journal, harbor, terminal_bench, inspect_log, swe_bench, lm_eval)
-FORMATS = (trial_csv.FORMAT, *(module.FORMAT for module in _FOREIGN))
+_MODULES = (trial_csv, *_FOREIGN)
+FORMATS = tuple(module.FORMAT for module in _MODULES)
 _DEPTH = 2  # folders below the named one in which runs are looked for
 
 
@@ -60,7 +61,7 @@ def read_trials(
         lm-evaluation-harness, a run of our own runtime, a CSV table (`arm, task_id, attempt, state, resolved` and
         whatever else of the table `Trials`); or a folder of runs, up to two levels down.
     format : str
-        One of `FORMATS`; "auto" recognises it.
+        One of `FORMATS`; "auto" recognises it. What is not of the format named is passed over in a folder of runs.
     arm : str, optional
         The arm of every trial here; otherwise what the format has for it (the agent, the model, the column arm).
     metric : str, optional
@@ -107,33 +108,48 @@ def runs(path: Paths, name: str = "auto") -> list[tuple[Path, Any]]:
         If a path does not exist, or holds nothing that is recognised.
     """
     given = [Path(path)] if isinstance(path, (str, Path)) else [Path(one) for one in path]
-    found = [run for one in given for run in _runs_at(one, name)]
-    return list({(run.resolve(), module.FORMAT): (run, module) for run, module in found}.values())
+    found: dict[tuple[Path, str], tuple[Path, Any]] = {}
+    for one in given:
+        for run, module in _runs_at(one, name):
+            found.setdefault((run.resolve(), module.FORMAT), (run, module))
+    return list(found.values())
 
 
 def _runs_at(path: Path, name: str) -> list[tuple[Path, Any]]:
-    if not path.exists():
-        raise DataError("no such file or folder", file=path)
-    if name != "auto":
-        return [(path, next(module for module in (trial_csv, *_FOREIGN) if name == module.FORMAT))]
+    try:
+        found = _runs_below(path, name) if path.exists() else None
+    except OSError as error:
+        raise unreadable(error, shown(error.filename or path)) from None
+    if found is None:
+        raise DataError("no such file or folder", file=shown(path))
+    if not found and name != "auto":  # the caller knows what it is
+        return [(path, next(module for module in _MODULES if name == module.FORMAT))]
+    if not found:
+        mend = f"name a run, or say its format: {', '.join(FORMATS)}"
+        raise DataError("no trials of a known format here", file=shown(path), mend=mend)
+    return found
+
+
+def _runs_below(path: Path, name: str) -> list[tuple[Path, Any]]:
+    """The runs of the first level that has any: the path itself, what is in it, or what is in that."""
     level = [path]
     for _ in range(_DEPTH + 1):
-        known = [(one, module) for one in level if (module := _format_of(one)) is not None]
+        known = [(one, module) for one in level if (module := _format_of(one, name)) is not None]
         if known:
             return known
-        level = [child for one in level if one.is_dir() and not one.is_symlink() for child in sorted(one.iterdir())]
-    mend = f"name a run, or say its format: {', '.join(FORMATS)}"
-    raise DataError("no trials of a known format here", file=path, mend=mend)
+        folders = [one for one in level if one.is_dir() and (one == path or not one.is_symlink())]
+        level = [child for folder in folders for child in sorted(folder.iterdir())]
+    return []
 
 
-def _format_of(path: Path) -> Any | None:
-    if path.is_file() and trial_csv.recognises(path):
-        return trial_csv
-    return next((module for module in _FOREIGN if module.recognises(path)), None)
+def _format_of(path: Path, name: str) -> Any | None:
+    modules = (module for module in _MODULES if name in ("auto", module.FORMAT))
+    return next((module for module in modules if module.recognises(path)), None)
 
 
 def _complete(row: dict[str, Any], name: str) -> dict[str, Any]:
-    return {"source_format": name, "usage_status": "absent", **row}
+    source = {"source_path": shown(row["source_path"])} if row.get("source_path") else {}
+    return {"source_format": name, "usage_status": "absent", **row, **source}
 
 
 def numbered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

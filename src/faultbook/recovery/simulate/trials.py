@@ -249,7 +249,7 @@ class _Recorder:
         return row | {f"{name}_seconds": round(seconds, _DIGITS) for name, seconds in spans.items()}
 
     def _note(self, settled: Settled, action: str) -> str:
-        when = "at once" if self.delay == 0 else f"after {self.delay} actions more"
+        when = "at once" if self.delay == 0 else f"{self.delay} action{'s' if self.delay > 1 else ''} later"
         what = "no recovery" if action == NONE else f"{action} {when}"
         return f"{self.engine.source}, no language model; {self.condition} at action {settled.fork}, {what}"
 
