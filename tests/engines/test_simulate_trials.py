@@ -320,7 +320,7 @@ def test_the_command_refuses_in_a_line(tmp_path: Path, wrong: tuple[object, ...]
 
 @needs_alfworld
 def test_the_recorded_trials_are_what_the_engine_gives(tmp_path: Path) -> None:
-    result = run("--tasks", 4, "--stop-after", 7, "--out", tmp_path)
+    result = run("--tasks", 4, "--delay", 1, "--stop-after", 7, "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
         str(tmp_path / "alfworld-scripted-interrupted.csv"),
