@@ -25,7 +25,7 @@ test: $(READY)  ## run all tests (browser tests need Debian's chromium and are s
 
 test-full: $(FULL_READY)  ## tests against other packages, engines and log readers, in an environment of their own (needs g++)
 	$(FULL)/bin/python -m pytest tests/oracles tests/engines tests/recovery/test_estimators.py \
-		tests/harness/formats/test_inspect_log.py
+		tests/harness/formats/test_inspect_log.py tests/harness/test_evidence.py
 
 lint: $(READY)  ## style, types, and notebooks committed without outputs
 	$(BIN)/ruff check .

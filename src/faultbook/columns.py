@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from faultbook.text import is_unicode, plain
 Mask = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
-_WHOLE = re.compile(r"[0-9]{1,15}(?:\.0+)?")  # tools that write CSV make floats of integers
+_WHOLE = re.compile(r"[0-9]+(?:\.0+)?")  # tools that write CSV make floats of integers
 _BOOLEANS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
 # How tools write a missing number; never looked for in names, where 'none' and 'missing' mean something.
 _MISSING = ("", "na", "n/a", "nan", "<na>", "null", "none")
@@ -60,9 +61,10 @@ class Columns:
         """A column of names; ids that are whole numbers are written out."""
         return self._read(name, _as_text, "text", required).astype("string[pyarrow]")
 
-    def whole(self, name: str, *, required: bool = False) -> pd.Series[Any]:
+    def whole(self, name: str, *, required: bool = False, digits: int = 9) -> pd.Series[Any]:
         """A column of whole numbers of at least 0; if `required`, a row with a cell that cannot be read is left out."""
-        return self._read(name, _as_whole, "whole", required, may_miss=True).astype("Int64")
+        parse = partial(_as_whole, digits=digits)
+        return self._read(name, parse, "whole", required, may_miss=True).astype("Int64")
 
     def boolean(self, name: str, *, required: bool = False) -> pd.Series[Any]:
         """A column of booleans."""
@@ -84,9 +86,9 @@ class Columns:
         if name not in self._raw:
             return np.full(len(self._raw), np.nan)
         numbers = self.feature(name)
-        below = numbers < 0
-        self._report(name, below, "amount")
-        return np.where(below, np.nan, numbers)
+        wrong = (numbers < 0) | self._raw[name].map(_is_truth).to_numpy(dtype=bool)
+        self._report(name, wrong, "amount")
+        return np.where(wrong, np.nan, numbers)
 
     def feature(self, name: str) -> Floats:
         """A column of finite numbers, NaN where missing; booleans are 0 and 1."""
@@ -158,6 +160,10 @@ def _is_missing(value: Any) -> bool:
     )
 
 
+def _is_truth(value: Any) -> bool:
+    return str(value).strip().casefold() in ("true", "false")
+
+
 def _as_text(value: Any) -> str | None:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or len(text) > _LONGEST_NAME or not is_unicode(text):
@@ -165,15 +171,16 @@ def _as_text(value: Any) -> str | None:
     return text.strip() or None
 
 
-def _as_whole(value: Any) -> int | None:
+def _as_whole(value: Any, digits: int) -> int | None:
     if _is_missing(value):
         return None
     if isinstance(value, bool):
         raise ValueError
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-    if not _WHOLE.fullmatch(text):
+    whole = text.partition(".")[0]
+    if not _WHOLE.fullmatch(text) or len(whole) > digits:
         raise ValueError
-    return int(text.partition(".")[0])
+    return int(whole)
 
 
 def _as_boolean(value: Any) -> bool | None:

@@ -20,7 +20,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faultbook.errors import DataError
-from faultbook.harness.liveness import LEASE, STALE_INTERVALS, liveness, liveness_of
+from faultbook.harness.liveness import liveness, liveness_of
+from faultbook.ownership import LEASE, STALE_INTERVALS
 from faultbook.processes import PROC, boot_id, pid_namespace, start_ticks
 
 pytestmark = pytest.mark.skipif(boot_id() is None or pid_namespace() is None, reason="no /proc here")

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faultbook.cli.errors import one_line_errors
-from faultbook.cli.records import print_problems, records
+from faultbook.cli.records import errors_of, print_problems, records
+from faultbook.errors import DataError, FaultbookError
 from faultbook.text import plain
 
 if TYPE_CHECKING:
-    from faultbook.harness import Comparison, Usage
+    from faultbook.harness import Arms, Comparison, Usage
 
 PATHS = click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="A B")
 PLAN = click.option(
@@ -55,7 +56,9 @@ def compare(
     """
     from faultbook import harness as hx
 
-    read = hx.read_arms(paths, planned=planned, metric=metric)
+    if math.isnan(level):  # which no range keeps out
+        raise FaultbookError("--level is nan; give a number between 0 and 1, such as 0.95")
+    read = _read(paths, planned, metric)
     found = hx.compare(read.trials, read.plan, arms=arms or None, level=level)
     chosen = (found.arm_a, found.arm_b)
     used = hx.usage(read.trials, read.plan, arms=chosen, level=level, seed=seed)
@@ -85,17 +88,19 @@ def causes(paths: tuple[Path, ...], planned: Path | None, metric: str | None, as
     """Count why the trials of A, B, … ended, by arm."""
     from faultbook import harness as hx
 
-    read = hx.read_arms(paths, planned=planned, metric=metric)
+    read = _read(paths, planned, metric)
     table = hx.cause_table(read.trials, read.plan)
     hx.check_files(read.files.manifest())
     if as_json:
-        click.echo(json.dumps({"causes": records(table), "problems": records(read.problems)}, ensure_ascii=False))
+        result = {"causes": records(table), "problems": records(read.problems)}
+        click.echo(json.dumps(result, ensure_ascii=False, allow_nan=False))
         return
     for row in records(table):
         state = row["state"].replace("_", " ")
         what = state if row["cause"] is None else f"{state}, {row['cause']} ({row['owner']})"
+        resolved = f", of them resolved {row['resolved']}" if row["state"] == "finished" else ""
         inferred = f", {row['inferred']} inferred from texts" if row["inferred"] else ""
-        click.echo(f"{plain(row['arm'])}: {what}: {row['trials']}, of them resolved {row['resolved']}{inferred}")
+        click.echo(f"{_line(row['arm'])}: {what}: {row['trials']}{resolved}{inferred}")
     print_problems(read.problems)
 
 
@@ -109,16 +114,38 @@ def evidence(paths: tuple[Path, ...], as_json: bool) -> None:
 
     found = hx.evidence(paths)
     owners = hx.liveness_of(paths)
+    found.check()
     if as_json:
         parts = {"files": found.files, "sources": found.sources, "liveness": owners}
-        click.echo(json.dumps({name: records(part) for name, part in parts.items()}, ensure_ascii=False))
+        click.echo(
+            json.dumps({name: records(part) for name, part in parts.items()}, ensure_ascii=False, allow_nan=False)
+        )
         return
     for row in records(found.files):
-        click.echo(f"{row['sha256']}  {row['bytes']:>12,}  {plain(row['path'], most=1000)}")
+        click.echo(f"{row['sha256']}  {row['bytes']:>12,}  {_line(row['path'], most=1000)}")
     for row in records(found.sources):
-        click.echo(f"{plain(row['run'])}: {row['revision'] or 'no revision'}; {row['says']}")
+        click.echo(f"{_line(row['run'])}: {row['revision'] or 'no revision'}; {row['says']}")
     for row in records(owners):
-        click.echo(f"{plain(row['run'])}: {row['state']}; {row['reason']}")
+        click.echo(f"{_line(row['run'])}: {row['state']}; {_line(row['reason'])}")
+
+
+def _read(paths: tuple[Path, ...], planned: Path | None, metric: str | None) -> Arms:
+    from faultbook.harness import read_arms
+
+    read = read_arms(paths, planned=planned, metric=metric)
+    named, there = (list(dict.fromkeys(table["arm"])) for table in (read.plan, read.trials))
+    if planned is None or set(named) & set(there):
+        return read
+    unread = next(errors_of(read.problems), None)
+    if unread is not None and not there:
+        raise unread
+    arms, others = (", ".join(f"'{arm}'" for arm in arms[:5]) or "no arm" for arms in (named, there))
+    raise DataError(f"plans {arms}, but there are trials of {others}", file=planned, mend="name the arms alike")
+
+
+def _line(value: object, *, most: int = 500) -> str:
+    """A name as plain text in one line: a line break in it must not begin a line of ours."""
+    return " ".join(plain(value, most=most).split())
 
 
 def _parts(used: Usage) -> dict[str, Any]:
@@ -157,13 +184,13 @@ def _finite(value: Any) -> Any:
 
 
 def _print_comparison(found: Comparison) -> None:
-    a, b = plain(found.arm_a), plain(found.arm_b)
+    a, b = _line(found.arm_a), _line(found.arm_b)
     for flag in found.attrition.flags:
-        click.echo(f"FLAG: {plain(flag)}")
+        click.echo(f"FLAG: {_line(flag, most=1000)}")
     for row in records(found.attrition.arms):
         missing = row["planned"] - row["observed"]
         click.echo(
-            f"{plain(row['arm'])}: {row['observed']} of {row['planned']} planned outcomes observed, {missing} not"
+            f"{_line(row['arm'])}: {row['observed']} of {row['planned']} planned outcomes observed, {missing} not"
         )
     inferred = (
         " (inferred from the trials: tasks that no arm started are not in it)"
@@ -187,7 +214,10 @@ def _print_comparison(found: Comparison) -> None:
         click.echo(f"{found.test}" if math.isnan(p) else f"{found.test}: p {p:.3g}{mid}")
     bounds = found.bounds
     turn = f"; could the rest turn it round? {bounds.could_turn}" if bounds.could_turn else ""
-    click.echo(f"over every completion of the plan: {bounds.low:+.1f} to {bounds.high:+.1f} pp{turn}")
+    if found.pairs:
+        click.echo(f"over every completion of the plan: {bounds.low:+.1f} to {bounds.high:+.1f} pp{turn}")
+    else:
+        click.echo("no task is planned in both arms")
     for row in records(found.denominators):
         click.echo(f"{row['axis']}: known on both sides of {row['both']} of {row['pairs']} pairs")
 

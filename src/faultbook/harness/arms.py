@@ -10,12 +10,13 @@ import pandas as pd
 
 from faultbook.errors import DataError
 from faultbook.harness.compare import Comparison
-from faultbook.harness.files import Files
+from faultbook.harness.files import Files, shown
 from faultbook.harness.formats import trial_csv
-from faultbook.harness.plan import KEY, plan
+from faultbook.harness.plan import KEY, every_attempt, plan
 from faultbook.harness.read import read_trials, runs
 from faultbook.problems import PROBLEM_COLUMNS
 from faultbook.tables import Plan, Trials, typed
+from faultbook.values import text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,12 @@ def read_arms(paths: Sequence[str | Path], *, planned: str | Path | None = None,
     Parameters
     ----------
     paths : sequence of path
-        Runs of one arm each, or files that hold several. One path given twice is read once. Where two paths hold
-        trials of one and the same name, each arm is called after its path.
+        Runs of one arm each, or files that hold several. A run that two of them name or hold is read once. Where two
+        paths hold trials of one and the same name, each arm is called after its path.
     planned : path, optional
         A CSV file with the columns arm, task_id and attempt. If left out, each run's own configuration is the plan;
-        for an arm whose run records none, it is inferred: every task of any arm.
+        for an arm whose run records none, it is inferred: every task of any arm. In either case the arms stand in the
+        order of the paths that hold them.
     metric : str, optional
         As for `read_trials`.
 
@@ -64,34 +66,59 @@ def read_arms(paths: Sequence[str | Path], *, planned: str | Path | None = None,
         If a path does not exist or holds no trials of a known format, or the plan cannot be read.
     """
     files = Files()
-    given = list({Path(path).resolve(): Path(path) for path in paths}.values())
+    given = _given(paths)
     if not given:
         raise DataError("no run is named", mend="name the runs, or files of trials, that are to be compared")
-    read = {path: read_trials(path, metric=metric, strict=False, files=files) for path in given}
+    read = {path: read_trials(own, metric=metric, strict=False, files=files) for path, own in given.items()}
     names = _names({path: set(part["arm"]) for path, (part, _) in read.items()})
     parts = [part.assign(arm=names[path] or part["arm"]) for path, (part, _) in read.items()]
     trials = typed(pd.concat(parts, ignore_index=True), Trials)
     problems = pd.concat([found for _, found in read.values()], ignore_index=True)
-    if planned is not None:
-        return Arms(trials, plan(planned, files=files), problems, files)
-    return Arms(trials, _own_plan(given, names, trials, files), problems, files)
+    found = plan(planned, files=files) if planned is not None else _own_plan(given, names, trials, files)
+    return Arms(trials, _in_order(found, parts), problems, files)
+
+
+def _given(paths: Sequence[str | Path]) -> dict[Path, list[Path]]:
+    """The runs of each path; those that a path before it names or holds are not its own, and it may have none."""
+    seen: set[Path] = set()
+    found: dict[Path, list[Path]] = {}
+    for path in map(Path, paths):
+        own = [run for run, _ in runs(path) if run.resolve() not in seen]
+        seen |= {run.resolve() for run in own}
+        if own:
+            found[path] = own
+    return found
 
 
 def _names(arms: dict[Path, set[str]]) -> dict[Path, str | None]:
     """A name for the one arm of each path, where the runs' own names would be mixed up; else None."""
     given = list(arms)
     mixed = [path for path in given if len(arms[path]) == 1 and any(arms[path] == arms[o] for o in given if o != path)]
-    short = {path: path.stem if path.is_file() else path.name for path in mixed}
-    unique = len(set(short.values())) == len(short)
-    return {path: (short[path] if unique else str(path)) if path in short else None for path in given}
+    places = {path: path if path.name else path.resolve() for path in mixed}  # "." has no name of its own
+    short = {path: text(place.stem if place.is_file() else place.name) for path, place in places.items()}
+    others = {name for path in given if path not in short for name in arms[path]}
+    unique = len({*short.values(), *others} - {None}) == len(short) + len(others)
+    return {path: (short[path] if unique else shown(path)) if path in short else None for path in given}
 
 
-def _own_plan(given: list[Path], names: dict[Path, str | None], trials: pd.DataFrame, files: Files) -> pd.DataFrame:
+def _in_order(plan: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """A plan with its arms in the order of the paths that hold them; those that none holds come last."""
+    first: dict[str, int] = {}
+    for place, part in enumerate(parts):
+        for arm in set(part["arm"]):
+            first.setdefault(arm, place)
+    order = plan["arm"].map(first).fillna(len(parts)).sort_values(kind="stable").index
+    return plan.loc[order].reset_index(drop=True)
+
+
+def _own_plan(
+    given: dict[Path, list[Path]], names: dict[Path, str | None], trials: pd.DataFrame, files: Files
+) -> pd.DataFrame:
     """What the runs' configurations plan; for other arms every task of any arm."""
     rows = [
         {**row, "source": "config"}
-        for path in given
-        for run, module in runs(path)
+        for path, own in given.items()
+        for run, module in runs(own)
         if module is not trial_csv
         for row in module.planned(run, files, arm=names[path]) or []
     ]
@@ -99,8 +126,7 @@ def _own_plan(given: list[Path], names: dict[Path, str | None], trials: pd.DataF
         return plan(trials=trials)
     known = pd.DataFrame(rows, columns=[*KEY, "source"]).drop_duplicates(KEY)
     others = [arm for arm in trials["arm"].drop_duplicates() if arm not in set(known["arm"])]
-    tried = pd.concat([known[KEY], trials[KEY]]).dropna().drop_duplicates(["task_id", "attempt"])
-    inferred = pd.DataFrame({"arm": others}).merge(tried[["task_id", "attempt"]], how="cross").assign(source="inferred")
+    inferred = every_attempt(pd.concat([known[KEY], trials[KEY]]).dropna(), others).assign(source="inferred")
     return typed(pd.concat([known, inferred], ignore_index=True), Plan)
 
 
@@ -112,4 +138,4 @@ def problems_of(comparison: Comparison, problems: pd.DataFrame) -> pd.DataFrame:
         for arm, task, attempt, what in zip(*(outside[name] for name in (*KEY, "what")), strict=True)
     ]
     rows = pd.DataFrame({"file": outside["source_path"], "problem": said}).reindex(columns=PROBLEM_COLUMNS)
-    return pd.concat([problems, rows.fillna("").astype("string")], ignore_index=True)
+    return pd.concat([problems, rows.astype("string").fillna("")], ignore_index=True)

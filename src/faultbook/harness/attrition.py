@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 
 from faultbook.harness.causes import infrastructure
-from faultbook.harness.pairs import side_by_side
+from faultbook.harness.pairs import flipped, side_by_side
 from faultbook.harness.plan import Held
-from faultbook.stats.paired import sign_flip
 
 ARM_COLUMNS = [
     "arm",
@@ -42,7 +41,7 @@ class Attrition:
     lost_in_a, lost_in_b : int
         Tasks with fewer observed outcomes in this arm than in the other.
     p : float
-        Two-sided exact sign-flip test over tasks of "either arm loses a task's outcome as easily"; for one attempt a
+        Two-sided sign-flip test over tasks of "either arm loses a task's outcome as easily"; for one attempt a
         task that is McNemar's exact test. NaN where no task differs.
     test : str
         What was tested, or why nothing was.
@@ -82,7 +81,7 @@ def attrition(found: Held, arms: tuple[str, str]) -> Attrition:
     table = pd.DataFrame([_of_arm(cells[cells["arm"] == arm], arm) for arm in arms], columns=ARM_COLUMNS)
     table = table.astype({"arm": "string"} | dict.fromkeys(ARM_COLUMNS[1:], "int64"))
     losses = observed_losses(cells, arms)
-    test = sign_flip(losses) if len(losses) else None
+    test = flipped(losses) if len(losses) else None
     p = math.nan if test is None else test.p
     flags = [*_one_sided(cells, arms), *_lopsided(losses, p, arms)]
     method = "no task is planned in both arms" if test is None else f"sign flip over tasks, {test.method}"

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from faultbook.harness.plan import arms_of, held, plan
+from faultbook.tables import TRIAL_STATES
 from faultbook.taxonomy import cause, causes
 
 COLUMNS = [
@@ -49,7 +50,7 @@ def cause_table(trials: pd.DataFrame, planned: pd.DataFrame | None = None) -> pd
         One row an arm, state and cause (missing where none is on record): owner and retryable of the cause, trials,
         how many of the causes are observed and how many inferred from a text; recorded verdicts resolved,
         not_resolved and without_verdict; and whether a verdict beside this cause stands. In the order of the plan's
-        arms and of the taxonomy; every planned trial counts once.
+        arms, of the states and of the taxonomy; every planned trial counts once.
     """
     planned = plan(trials=trials) if planned is None else planned
     cells = held(trials, planned).cells
@@ -59,7 +60,8 @@ def cause_table(trials: pd.DataFrame, planned: pd.DataFrame | None = None) -> pd
     ]
     order = {name: place for place, name in enumerate(causes())}
     arms = arms_of(planned)
-    rows.sort(key=lambda row: (arms.index(row["arm"]), row["state"] != "finished", order.get(row["cause"], -1)))
+    states = {name: place for place, name in enumerate(TRIAL_STATES)}
+    rows.sort(key=lambda row: (arms.index(row["arm"]), states[row["state"]], order.get(row["cause"], -1)))
     return pd.DataFrame(rows, columns=COLUMNS).astype(_TYPES)
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from faultbook.harness.attrition import Attrition, attrition
-from faultbook.harness.pairs import axis_counts, one_attempt, outcomes, pair_table, table_counts
+from faultbook.harness.pairs import axis_counts, flipped, one_attempt, outcomes, pair_table, table_counts
 from faultbook.harness.plan import Held, held, plan, two_arms
 from faultbook.stats.missing import could_turn, task_mean_bounds
-from faultbook.stats.paired import mcnemar_exact, sign_flip
+from faultbook.stats.paired import mcnemar_exact
 from faultbook.stats.paired_difference import PairedDifference, bonett_price, mean_difference
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Comparison:
         Two-sided p of McNemar's exact test and the mid-p beside it; NaN with several attempts a task, or no
         discordant pair.
     sign_flip : float
-        Two-sided exact p over tasks with several attempts; NaN with one.
+        Two-sided p over tasks with several attempts, exact where that is in reach (`test`); NaN with one.
     test : str
         Which test was made, or why none.
     bounds : Bounds
@@ -224,21 +224,19 @@ def _estimate(pairs: pd.DataFrame, level: float) -> _Estimate:
     rate_a, rate_b = (math.fsum(share) / len(share) for share in shares)
     if single:
         counts = table_counts(pairs)
-        test = mcnemar_exact(counts["only_a"], counts["only_b"])
-        name = "McNemar, exact binomial" if test.test == "exact binomial" else test.test
-        return _Estimate(
-            len(complete), True, rate_a, rate_b, bonett_price(**counts, level=level), test.p, test.mid_p, name
-        )
+        exact = mcnemar_exact(counts["only_a"], counts["only_b"])
+        name = "McNemar, exact binomial" if exact.test == "exact binomial" else exact.test
+        interval = bonett_price(**counts, level=level)
+        return _Estimate(len(complete), True, rate_a, rate_b, interval, exact.p, exact.mid_p, name)
     interval = mean_difference(shares[0] - shares[1], level)
     # In whole numbers, so that p needs no enumeration: shares over their least common denominator.
     unit = math.lcm(*complete["planned_a"], *complete["planned_b"])
     sums = complete["solved_a"] * (unit // complete["planned_a"]) - complete["solved_b"] * (
         unit // complete["planned_b"]
     )
-    flipped = sign_flip(sums)
-    return _Estimate(
-        len(complete), False, rate_a, rate_b, interval, flipped.p, math.nan, f"sign flip over tasks, {flipped.method}"
-    )
+    test = flipped(sums)
+    name = f"sign flip over tasks, {test.method}"
+    return _Estimate(len(complete), False, rate_a, rate_b, interval, test.p, math.nan, name)
 
 
 def _filled(pairs: pd.DataFrame) -> pd.DataFrame:

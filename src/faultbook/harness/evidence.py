@@ -13,9 +13,10 @@ from typing import Any
 import pandas as pd
 
 from faultbook.errors import DataError
-from faultbook.harness.files import Files, Read, changed, measure
-from faultbook.harness.formats import trial_csv
+from faultbook.harness.files import Files, Read, changed, measure, shown
+from faultbook.harness.formats import journal, trial_csv
 from faultbook.harness.read import Paths, read_trials, runs
+from faultbook.revision import parse_revision
 from faultbook.text import plain
 
 SOURCE_COLUMNS = ["run", "file", "revision", "dirty", "says"]
@@ -25,13 +26,15 @@ _REVISION_KEYS = (
     "git_commit",
     "git_commit_id",
     "git_commit_hash",
+    "git_hash",
     "revision",
     "head",
     "git_sha",
 )
 _REVISION = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _DIRTY_KEYS = ("dirty", "is_dirty", "git_dirty", "uncommitted", "has_uncommitted_changes")
-_RUN_FILES = ("config.json", "lock.json", "run_metadata.json", "tb.lock", "result.json")
+_RUN_FILES = ("config.json", "lock.json", "run_metadata.json", "tb.lock", "result.json", "journal.jsonl")
+_LOGS = {"inspect": ("*.eval", "*.json"), "lm-eval": ("results_*.json",)}  # further down in the folder of a run
 _DEPTH = 8  # of nested keys in which a revision is looked for
 _MOST_HEADER = 1 << 26  # bytes of a header inside a log
 
@@ -87,12 +90,15 @@ def evidence(path: Paths, format: str = "auto") -> Evidence:  # noqa: A002  # as
         If nothing is there or its format is not known.
     """
     files = Files()
-    read_trials(path, format, strict=False, files=files)
+    trials, _ = read_trials(path, format, strict=False, files=files)
     found = runs(path, format)
     for run, module in found:
         if module is not trial_csv:
             module.planned(run, files)
-    rows = [row for run, _ in found for row in _sources(run, files)]
+    rows = []
+    for run, module in found:
+        recorded = _documents(run, module.FORMAT, files) if module is not trial_csv else _versions(run, trials)
+        rows += _sources(shown(run), recorded)
     sources = pd.DataFrame(rows, columns=SOURCE_COLUMNS)
     types = dict.fromkeys(SOURCE_COLUMNS, "string") | {"dirty": "boolean"}
     return Evidence(files.manifest(), sources.astype(types))
@@ -111,14 +117,14 @@ def check_files(manifest: pd.DataFrame) -> None:
             raise changed(row["path"])
 
 
-def _sources(run: Path, files: Files) -> list[tuple[Any, ...]]:
+def _sources(run: str, documents: Iterator[tuple[str, Any]]) -> list[tuple[Any, ...]]:
     """What a run records of the code that it ran."""
     found: dict[tuple[str, bool | None], tuple[Any, ...]] = {}
-    for file, document in _documents(run, files):
+    for file, document in documents:
         for revision, dirty in _revisions(document, _DEPTH):
-            row = (str(run), file, plain(revision, most=80), dirty, _meaning(dirty))
+            row = (run, shown(file), plain(revision, most=80), dirty, _meaning(dirty))
             found.setdefault((revision, dirty), row)
-    nothing = (str(run), pd.NA, pd.NA, pd.NA, "no revision is on record: what ran cannot be told from these files")
+    nothing = (run, pd.NA, pd.NA, pd.NA, "no revision is on record: what ran cannot be told from these files")
     return list(found.values()) or [nothing]
 
 
@@ -130,25 +136,45 @@ def _meaning(dirty: bool | None) -> str:
     return "a clean tree of this revision"
 
 
-def _documents(run: Path, files: Files) -> Iterator[tuple[str, Any]]:
+def _versions(run: Path, trials: pd.DataFrame) -> Iterator[tuple[str, Any]]:
+    """The revisions in the column source_version of a table, as "<commit>", "<commit>+clean" or "<commit>+dirty"."""
+    versions = trials.loc[trials["source_path"] == shown(run), "source_version"]
+    for version in versions.dropna().drop_duplicates():
+        revision, dirty = parse_revision(str(version))
+        yield run.name, {"revision": revision, "dirty": dirty}
+
+
+def _documents(run: Path, name: str, files: Files) -> Iterator[tuple[str, Any]]:
     """The small documents of a run that may name a revision."""
     if run.is_dir():
-        for name in _RUN_FILES:
-            if (run / name).is_file():
-                yield name, _quiet(files, run / name)
-        if (run / "journal.jsonl").is_file():
-            yield from (("journal.jsonl", line) for _, line in files.json_lines(run / "journal.jsonl"))
-    elif run.suffix == ".json":
-        yield run.name, _quiet(files, run)
-    elif zipfile.is_zipfile(run):
-        yield from ((f"{run.name}:{name}", document) for name, document in _headers(run))
+        below = [Path(path) for path in files.manifest()["path"] if _is_below(Path(path), run)]
+        places = [run / file for file in _RUN_FILES]
+        places += [path for path in below if any(path.match(pattern) for pattern in _LOGS.get(name, ()))]
+    else:
+        places = [run] if run.suffix != ".jsonl" or name == journal.FORMAT else []
+    for place in places:
+        if place.is_file():
+            yield from _of_file(place, place.relative_to(run) if place != run else Path(run.name), files)
 
 
-def _quiet(files: Files, file: Path) -> Any:
-    try:
-        return files.read_json(file)
-    except DataError:
-        return None
+def _of_file(file: Path, name: Path, files: Files) -> Iterator[tuple[str, Any]]:
+    if file.suffix == ".jsonl":
+        yield from ((str(name), line) for _, line in files.json_lines(file))
+    elif zipfile.is_zipfile(file):
+        yield from ((f"{name}:{member}", document) for member, document in _headers(file))
+    else:
+        try:
+            document = files.read_json(file)
+        except DataError as error:
+            if error.problem == changed(file).problem:
+                raise
+            return
+        # What a log's samples hold is not what ran them.
+        yield str(name), {**document, "samples": None} if isinstance(document, dict) else document
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return folder in path.parents
 
 
 def _headers(run: Path) -> Iterator[tuple[str, Any]]:

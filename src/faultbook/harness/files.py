@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from faultbook.errors import DataError, unreadable
+from faultbook.jsonfile import document, parsed_json
 from faultbook.text import is_unicode
 
 COLUMNS = ["path", "bytes", "sha256"]
@@ -60,10 +60,7 @@ class Files:
         DataError
             If it cannot be read, is empty, or is no JSON, such as one that was half written.
         """
-        text = self.read_text(path)
-        if not text.strip("\0 \t\r\n"):
-            raise DataError("empty file", file=path)
-        return parsed_json(text, path)
+        return document(self.read_text(path), path)
 
     def json_lines(self, path: Path) -> Iterator[tuple[int, Any]]:
         """Each line that is not blank, with its number from 1 on; a line that is no JSON comes as a DataError."""
@@ -136,14 +133,3 @@ def _check_name(path: Path) -> None:
     """Refuse a file that no manifest could name."""
     if not is_unicode(str(path)):
         raise DataError("a name that is no UTF-8 text, which no manifest can hold", file=shown(path), mend="rename it")
-
-
-def parsed_json(text: str, file: Path, row: int | None = None) -> Any:
-    """A JSON document, or a DataError that says where it stops being one."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        problem = f"not a JSON document ({error.msg} at character {error.pos} of {len(text)})"
-        raise DataError(problem, file=file, row=row) from None
-    except (ValueError, RecursionError) as error:  # a number of too many digits, or brackets nested too deep
-        raise DataError(f"not a JSON document that can be read ({str(error)[:100]})", file=file, row=row) from None

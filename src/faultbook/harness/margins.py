@@ -83,7 +83,8 @@ def from_margins(
     finished = [pairs if number is None else number for number in (finished_a, finished_b)]
     if pairs < 1 or not all(0 <= solved <= pairs for solved in (solved_a, solved_b)):
         raise FaultbookError(f"of {pairs} pairs, {solved_a} and {solved_b} solved cannot be")
-    if not all(pairs <= number <= total for number in finished):
+    # Trials that finished in one arm only are at different tasks.
+    if not all(pairs <= number for number in finished) or sum(finished) - pairs > total:
         raise FaultbookError(
             f"{finished[0]} and {finished[1]} finished of {total} planned, with {pairs} pairs, cannot be"
         )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from faultbook.stats.paired import SignFlip, sign_flip
 
 COLUMNS = [
     "task_id",
@@ -34,6 +37,9 @@ _STATES = {
 }
 
 
+_DRAWS = 100_000
+
+
 def pair_table(cells: pd.DataFrame, arms: tuple[str, str], *, verdict: str = "verdict") -> pd.DataFrame:
     """Lay the two arms side by side.
 
@@ -50,17 +56,17 @@ def pair_table(cells: pd.DataFrame, arms: tuple[str, str], *, verdict: str = "ve
     -------
     DataFrame
         One row a task that is planned in both arms: planned attempts, observed outcomes and solved ones of each arm;
-        `complete` if every planned attempt has an outcome and both arms had the same task (its checksum, where both
-        record one: `same_task`); `outcome`, one of `OUTCOMES`, for a complete pair of one attempt each; `why` a pair
+        `complete` if every planned attempt has an outcome and all were at the same task (its checksum, where it is on
+        record: `same_task`); `outcome`, one of `OUTCOMES`, for a complete pair of one attempt each; `why` a pair
         is not complete.
     """
+    cells = cells[cells["arm"].isin(arms)]
     counted = cells.assign(observed=cells[verdict].notna(), solved=cells[verdict].fillna(False).astype(bool))
-    sides = [_side(counted[counted["arm"] == arm]) for arm in arms]
-    both = sides[0].join(sides[1], how="inner", lsuffix="_a", rsuffix="_b")
+    first, second = (_side(counted[counted["arm"] == arm]) for arm in arms)
+    both = first.add_suffix("_a").join(second.add_suffix("_b"), how="inner")
     if both.empty:
         return pd.DataFrame(columns=COLUMNS).astype(_TYPES)
-    differ = both["checksum_a"].ne(both["checksum_b"]) & both["checksum_a"].notna() & both["checksum_b"].notna()
-    both = both.assign(same_task=~differ.fillna(False).astype(bool))
+    both = both.assign(same_task=~both.index.isin(changed_tasks(cells)))
     full = (both["observed_a"] == both["planned_a"]) & (both["observed_b"] == both["planned_b"])
     both = both.assign(complete=full & both["same_task"], outcome=outcomes(both))
     reasons: list[Any] = [
@@ -69,6 +75,12 @@ def pair_table(cells: pd.DataFrame, arms: tuple[str, str], *, verdict: str = "ve
     ]
     table = both.assign(outcome=both["outcome"].where(both["complete"] & one_attempt(both)), why=reasons)
     return table.reset_index()[COLUMNS].astype(_TYPES)
+
+
+def changed_tasks(cells: pd.DataFrame) -> list[str]:
+    """Tasks that are not the same in all of their trials: their checksums differ."""
+    checksums = cells.groupby("task_id")["task_checksum"].nunique()
+    return [str(task) for task in checksums.index[checksums > 1]]
 
 
 def one_attempt(pairs: pd.DataFrame) -> pd.Series[Any]:
@@ -134,6 +146,14 @@ def side_by_side(values: pd.Series[Any], cells: pd.DataFrame, arms: Sequence[str
     return pd.DataFrame(columns).dropna()
 
 
+def flipped(sums: pd.Series[Any] | np.ndarray[Any, Any]) -> SignFlip:
+    """Sign-flip test over tasks: exact where that is in reach, else by 100,000 draws of a fixed seed."""
+    try:
+        return sign_flip(sums)
+    except ValueError:
+        return sign_flip(sums, n_draws=_DRAWS, seed=0)
+
+
 def _side(cells: pd.DataFrame) -> pd.DataFrame:
     """One row a task of an arm."""
     state = cells["state"].map(_STATES).mask(cells["disagree"], "contradictory records")
@@ -145,7 +165,6 @@ def _side(cells: pd.DataFrame) -> pd.DataFrame:
             "planned": groups.size(),
             "observed": groups["observed"].sum(),
             "solved": groups["solved"].sum(),
-            "checksum": groups["task_checksum"].first(),
             "why": groups["why"].first(),
         }
     )

@@ -181,8 +181,8 @@ def _read(source: Paths, arm: str | None, files: Files) -> pd.DataFrame:
             raise DataError(f"a {module.FORMAT} run that does not say what was planned", file=run, mend=mend)
         rows.append(typed(_frame([tuple(row[name] for name in KEY) for row in planned], "config"), Plan))
     if not any(map(len, rows)):
-        mend = "name a plan with at least one trial, or leave it out"
-        raise DataError("no trial is planned there", file=str(source) if isinstance(source, (str, Path)) else None, mend=mend)
+        file = source if isinstance(source, (str, Path)) else None
+        raise DataError("no trial is planned there", file=file, mend="name a plan with at least one trial")
     return typed(pd.concat(rows, ignore_index=True).drop_duplicates(KEY).reset_index(drop=True), Plan)
 
 

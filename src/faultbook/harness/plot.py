@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from faultbook.figures import PALE, legend_above, rows_downwards, say_nothing, stacked_rows
 from faultbook.harness.compare import Comparison
@@ -18,6 +18,7 @@ from faultbook.harness.plan import KEY, arms_of
 from faultbook.harness.timing import PHASES
 from faultbook.style import COLOURS
 from faultbook.taxonomy import causes
+from faultbook.text import plain
 
 # What may stand in a cell of the planned universe: colour, hatch.
 CELLS: dict[str, tuple[str, str]] = {
@@ -26,6 +27,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "not solved, budget used up": (COLOURS["orange"], ""),
     "not solved, harness failed": (COLOURS["purple"], ""),
     "not solved, cause not known": ("#F3C9B5", ""),
+    "not solved, ended from outside": (COLOURS["yellow"], ""),
     "ended from outside, no verdict that counts": (COLOURS["sky"], ""),
     "finished without a verdict": (COLOURS["grey"], ""),
     "records contradict": (COLOURS["grey"], "xxx"),
@@ -57,7 +59,9 @@ OWNER_COLOURS = {
 }
 _GRID = "#E5E8EB"
 _MOST_NAMES = 60  # tasks whose names are still legible below a row of cells
-_LONGEST = 28
+_LONGEST = 28  # characters of a name in a figure
+_ACROSS = 48  # characters of a tile's text across a mosaic
+_DECADES = 3  # an axis of more has ticks at powers of ten only
 
 
 def plot_universe(cells: pd.DataFrame, ax: Axes | None = None) -> Axes:
@@ -84,10 +88,9 @@ def plot_universe(cells: pd.DataFrame, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.6, len(tasks) - 0.4)
     ax.set_ylim(-0.6, len(rows) - 0.4)
     several = cells["attempt"].nunique() > 1
-    ax.set_yticks(range(len(rows)), [f"{arm}, {attempt}" if several else arm for arm, attempt in rows])
+    ax.set_yticks(range(len(rows)), [f"{_name(arm)}, {attempt}" if several else _name(arm) for arm, attempt in rows])
     if len(tasks) <= _MOST_NAMES:
-        names = [task if len(task) <= _LONGEST else f"{task[: _LONGEST - 1]}…" for task in tasks]
-        ax.set_xticks(range(len(tasks)), names, rotation=90, fontsize=8)
+        ax.set_xticks(range(len(tasks)), [_name(task) for task in tasks], rotation=90, fontsize=8)
     else:
         ax.set_xticks([])
         ax.set_xlabel(f"{len(tasks)} planned tasks")
@@ -111,10 +114,11 @@ def cell_kinds(cells: pd.DataFrame) -> pd.Series[Any]:
         "unfinished": cells["state"] == "unfinished",
         "unreadable": cells["state"] == "unreadable",
         "solved": cells["verdict"].fillna(False).astype(bool),
-        "not solved, ended by itself": failed & (cells["cause"] == "completed"),
         "not solved, budget used up": failed & (cells["cause"] == "agent_budget_exhausted"),
+        "not solved, ended by itself": failed & (owner == "agent"),
         "not solved, harness failed": failed & (owner == "harness"),
-        "not solved, cause not known": failed,
+        "not solved, cause not known": failed & (owner.isna() | (owner == "unknown")),
+        "not solved, ended from outside": failed,
         "ended from outside, no verdict that counts": finished & owner.notna() & ~owner.isin(["agent", "harness"]),
     }
     masks = [mask.fillna(False).to_numpy(dtype=bool) for mask in choices.values()]
@@ -128,43 +132,43 @@ def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
     if table is None or not comparison.pairs:
         return say_nothing(ax, "no pairs of one attempt each")
     complete, lost = comparison.complete_pairs, comparison.pairs - comparison.complete_pairs
-    width = complete / comparison.pairs
-    left = 0.0
-    for column, (upper, lower) in enumerate((("both", "only_a"), ("only_b", "neither"))):
+    first, second = _name(comparison.arm_a), _name(comparison.arm_b)
+    names = {"both": "both", "only_a": f"only {first}", "only_b": f"only {second}", "neither": "neither"}
+    left, unnamed = 0.0, []
+    for upper, lower in (("both", "only_a"), ("only_b", "neither")):
         size = table[upper] + table[lower]
-        if not size:
-            continue
-        share = width * size / complete
-        height = table[upper] / size
-        for name, bottom, tall in ((upper, 1 - height, height), (lower, 0.0, 1 - height)):
-            _tile(ax, name, comparison, (left, bottom, share, tall), table[name])
-        label = f"{comparison.arm_a if column == 0 else 'not ' + comparison.arm_a}"
-        ax.text(left + share / 2, 1.02, label, ha="center", va="bottom", fontsize=9)
-        left += share
+        width, bottom = size / comparison.pairs, 1.0
+        for name in (upper, lower):
+            height = table[name] / size if size else 0.0
+            bottom -= height
+            if table[name]:
+                tile = Rectangle((left, bottom), width, height, facecolor=OUTCOME_COLOURS[name], edgecolor="white")
+                unnamed += _tile(ax, tile, names[name], table[name], light=name in ("both", "only_a"))
+        left += width
     if lost:
-        ax.add_patch(Rectangle((width, 0), 1 - width, 1, facecolor="white", hatch="///", edgecolor=COLOURS["grey"]))
-        ax.text(width + (1 - width) / 2, 1.02, f"incomplete\n{lost}", ha="center", va="bottom", fontsize=9)
+        tile = Rectangle((left, 0), 1 - left, 1, facecolor="white", hatch="///", edgecolor=COLOURS["grey"])
+        unnamed += _tile(ax, tile, "incomplete", lost, light=False)
+    solved = f"{first}: {table['both'] + table['only_a']} of {complete} complete pairs solved"
+    ax.text(0, 1.02, f"{solved}\n{second}: {table['both'] + table['only_b']} of {complete}", va="bottom", fontsize=9)
+    if unnamed:
+        ax.legend(handles=unnamed, loc="upper left", bbox_to_anchor=(0, 0), fontsize=9)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
     ax.set_axis_off()
     return ax
 
 
-def _tile(ax: Axes, name: str, comparison: Comparison, box: tuple[float, float, float, float], count: int) -> None:
-    left, bottom, width, height = box
-    if not count:
-        return
-    ax.add_patch(Rectangle((left, bottom), width, height, facecolor=OUTCOME_COLOURS[name], edgecolor="white"))
-    names = {
-        "both": "both",
-        "only_a": f"only {comparison.arm_a}",
-        "only_b": f"only {comparison.arm_b}",
-        "neither": "neither",
-    }
-    colour = COLOURS["ink"] if name in ("neither", "only_b") else "white"
-    wide = width > 0.18
-    text = f"{names[name]}\n{count}" if wide else str(count)
-    ax.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", color=colour, fontsize=9)
+def _tile(ax: Axes, tile: Rectangle, name: str, count: int, *, light: bool) -> list[Rectangle]:
+    """Draw a tile with its name and count in it; a tile too small for its name is handed back, for the legend."""
+    ax.add_patch(tile)
+    fits = tile.get_width() * _ACROSS > max(len(name), len(str(count))) and tile.get_height() > 0.1
+    tile.set_label(f"{name} ({count})")
+    if fits or (tile.get_width() * _ACROSS > len(str(count)) and tile.get_height() > 0.05):
+        behind = {"boxstyle": "square,pad=0.3", "facecolor": "white", "edgecolor": "none"} if tile.get_hatch() else None
+        x, y = tile.get_center()
+        text, colour = f"{name}\n{count}" if fits else str(count), "white" if light else COLOURS["ink"]
+        ax.text(x, y, text, ha="center", va="center", color=colour, fontsize=9, bbox=behind)
+    return [] if fits else [tile]
 
 
 def plot_difference(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -173,21 +177,26 @@ def plot_difference(comparison: Comparison, ax: Axes | None = None) -> Axes:
     shown = comparison.estimands.dropna(subset="difference").reset_index(drop=True)
     if shown.empty:
         return say_nothing(ax, "no complete pair")
-    bounds = comparison.bounds
+    bounds, main = comparison.bounds, comparison.estimands["estimand"].iloc[0]
     place = len(shown)
-    ax.barh(place, bounds.high - bounds.low, left=bounds.low, height=0.34, color=PALE)
-    ax.text(bounds.high, place, f"  {bounds.low:+.1f} to {bounds.high:+.1f}", va="center", fontsize=9)
+    ax.axvline(0, color=COLOURS["ink"], linewidth=0.8)
+    # With an edge, since bounds that nothing is missing from have no width.
+    ax.barh(place, bounds.high - bounds.low, left=bounds.low, height=0.34, color=PALE, edgecolor=COLOURS["grey"])
+    over = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    text = f"{bounds.low:+.1f} to {bounds.high:+.1f}"
+    right: dict[str, Any] = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
+    ax.annotate(text, (bounds.high, place), bbox=over, **right)
     for row, values in enumerate(shown.to_dict("records")):
-        colour = COLOURS["blue"] if row == 0 else COLOURS["grey"]
+        colour = COLOURS["blue"] if values["estimand"] == main else COLOURS["grey"]
         ax.plot([values["low"], values["high"]], [row, row], color=colour, linewidth=2.2)
         ax.plot(values["difference"], row, "o", color=colour, markersize=7)
-        right = np.nanmax([values["high"], values["difference"]])
-        ax.text(right, row, f"  {values['difference']:+.1f}", va="center", fontsize=9, color=colour)
-    ax.axvline(0, color=COLOURS["ink"], linewidth=0.8)
+        end = np.nanmax([values["high"], values["difference"]])
+        ax.annotate(f"{values['difference']:+.1f}", (end, row), **right)
     names = [f"{name} ({pairs})" for name, pairs in zip(shown["estimand"], shown["pairs"], strict=True)]
     ax.set_yticks(range(place + 1), [*names, f"every completion of the plan ({comparison.pairs})"])
-    ax.set_xlabel(f"{comparison.arm_a} less {comparison.arm_b} (pp)")
+    ax.set_xlabel(f"{_name(comparison.arm_a)} less {_name(comparison.arm_b)} (pp)")
     ax.margins(x=0.14)
+    ax.set_ylim(-0.5, place + 0.5)
     ax.grid(axis="x", color=_GRID)
     rows_downwards(ax)
     return ax
@@ -205,7 +214,8 @@ def plot_causes(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     if table.empty:
         return say_nothing(ax or plt.subplots(figsize=(6, 2))[1])
-    named = table.assign(name=table["cause"].fillna(table["state"].str.replace("_", " ")))
+    states = table["state"].str.replace("_", " ").replace("finished", "finished, cause not on record")
+    named = table.assign(name=table["cause"].fillna(states))
     order = [*(name for name in causes() if name in set(named["name"])), *_without_cause(named)]
     arms = list(dict.fromkeys(named["arm"]))
     ax = ax or plt.subplots(figsize=(8, 1.4 + 0.3 * len(order) * len(arms)))[1]
@@ -217,14 +227,15 @@ def plot_causes(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
             place = row + (number - (len(arms) - 1) / 2) * height
             owner = owners[name] if pd.notna(owners[name]) else "none on record"
             ax.barh(place, counts[name], height=height * 0.9, color=OWNER_COLOURS[owner])
-            ax.text(counts[name], place, f" {counts[name]}  {arm}", va="center", fontsize=8)
+            ax.text(counts[name], place, f" {counts[name]}  {_name(arm)}", va="center", fontsize=8)
     ax.set_yticks(range(len(order)), order)
     ax.set_xlabel("trials")
     ax.margins(x=0.2)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     rows_downwards(ax)
     present = [owner if pd.notna(owner) else "none on record" for owner in owners]
-    _legend(ax, [(owner, colour, "") for owner, colour in OWNER_COLOURS.items() if owner in present])
+    entries = [(owner, colour, "") for owner, colour in OWNER_COLOURS.items() if owner in present]
+    _legend(ax, entries, title="whose doing", alignment="left")
     return ax
 
 
@@ -265,14 +276,18 @@ def plot_pairwise(
         alone = points[points[arm].notna() & points[arms[1 - axis]].isna()][arm]
         xy = (alone, [margin] * len(alone)) if axis == 0 else ([margin] * len(alone), alone)
         if len(alone):
-            label = f"only {arm} ({len(alone)})"
+            label = f"only {_name(arm)} ({len(alone)})"
             ax.plot(*xy, "|" if axis == 0 else "_", color=COLOURS["vermilion"], markersize=10, label=label)
     ax.plot([low, high], [low, high], color=COLOURS["grey"], linewidth=0.8)
     ax.set(xscale="log", yscale="log", xlim=(margin / 1.2, high), ylim=(margin / 1.2, high))
     name = quantity.replace("_", " ")
-    ax.set(xlabel=f"{name}, {arms[0]}", ylabel=f"{name}, {arms[1]}")
+    ax.set(xlabel=f"{name}, {_name(arms[0])}", ylabel=f"{name}, {_name(arms[1])}")
+    for one in (ax.xaxis, ax.yaxis):  # in plain numbers: the house style takes "$10^5$" literally
+        one.set_major_locator(LogLocator(subs=(1,) if high / margin > 10**_DECADES else (1, 2, 5)))
+        one.set_major_formatter(EngFormatter(sep=""))
+        one.set_minor_formatter(NullFormatter())
     ax.grid(color=_GRID)
-    legend_above(ax, ncols=3)
+    legend_above(ax, ncols=1 if max(len(str(arm)) for arm in arms) > _LONGEST // 2 else 3)
     return ax
 
 
@@ -304,7 +319,7 @@ def plot_time(arms: pd.DataFrame, ax: Axes | None = None) -> Axes:
         height=0.6,
     )
     timed = arms.groupby("arm", sort=False)["timed"].first()
-    ax.set_yticks(range(len(order)), [f"{arm} ({timed[arm]})" for arm in order])
+    ax.set_yticks(range(len(order)), [f"{_name(arm)} ({timed[arm]})" for arm in order])
     ax.set_xlabel("seconds per timed trial")
     rows_downwards(ax)
     legend_above(ax, ncols=4)
@@ -320,9 +335,15 @@ def _rows(cells: pd.DataFrame) -> dict[tuple[str, int], int]:
     return {pair: row for row, pair in enumerate(order)}
 
 
-def _legend(ax: Axes, entries: list[tuple[str, str, str]]) -> None:
+def _name(value: object) -> str:
+    """A name in one line, its middle left out if it is long: arms named after paths differ at their ends."""
+    name = " ".join(plain(value, most=10_000).split())
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2 - 1]}…{name[-_LONGEST // 2 :]}"
+
+
+def _legend(ax: Axes, entries: list[tuple[str, str, str]], **options: Any) -> None:
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor=COLOURS["grey"] if colour == "white" else "white", label=label)
         for label, colour, hatch in entries
     ]
-    legend_above(ax, handles=handles, ncols=min(3, len(handles)), fontsize=8.5, columnspacing=1.2)
+    legend_above(ax, handles=handles, ncols=min(3, len(handles)), fontsize=8.5, columnspacing=1.2, **options)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 import pandas as pd
 
 from faultbook.harness.plan import arms_of, held, plan
-from faultbook.stats.pass_at_k import mean_pass_at_k
+from faultbook.stats.pass_at_k import MeanPassAtK, mean_pass_at_k
 
 
 def pass_at_k(
@@ -47,4 +47,5 @@ def pass_at_k(
         verdicts = cells[cells["arm"] == arm].groupby("task_id", sort=False)["verdict"]
         scored, solved = verdicts.count(), verdicts.sum()
         rows += [{"arm": arm} | asdict(mean_pass_at_k(solved, scored, number, level)) for number in k]
-    return pd.DataFrame(rows).drop(columns="degenerate")
+    columns = ["arm", *(field.name for field in fields(MeanPassAtK) if field.name != "degenerate")]
+    return pd.DataFrame(rows, columns=columns)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faultbook.harness.pairs import side_by_side
+from faultbook.harness.pairs import changed_tasks, side_by_side
 from faultbook.harness.plan import held, plan, two_arms
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.tables import USAGE_STATUSES
@@ -79,8 +79,9 @@ def usage(
     -------
     Usage
         A total is over metered trials alone, never over all; a trial whose tokens are reported for one direction only
-        counts for that direction. Ratios are of totals over the same pairs; where one arm counts cached input and the
-        other does not, there is none. It makes no claim on cost from tokens.
+        counts for that direction, one that is metered in part for neither. Ratios are of totals over the same pairs of
+        finished trials at the same task; where one arm counts cached input and the other does not, there is none. It
+        makes no claim on cost from tokens.
 
     Raises
     ------
@@ -101,9 +102,20 @@ def usage(
 
 
 def metered_only(cells: pd.DataFrame) -> pd.DataFrame:
-    """Planned trials without the zeros that mean that nothing was metered."""
-    suspect = cells["usage_status"] == "zero_suspect"
-    return cells.assign(**{name: cells[name].mask(suspect) for name in ("input_tokens", "output_tokens")})
+    """Planned trials without quantities that are no total of the trial.
+
+    Those are zeros that mean that nothing was metered, sums over some steps only, and what is on record of a trial
+    that has not finished or whose records contradict one another.
+    """
+    status = cells["usage_status"]
+    partial = (status == "partial") & cells["input_tokens"].notna() & cells["output_tokens"].notna()
+    untold = (cells["state"] != "finished") | cells["disagree"]
+    lacking = {
+        name: untold | (status == "zero_suspect") & (cells[name].eq(0).fillna(False) | name.endswith("tokens"))
+        for name in QUANTITIES
+    }
+    tokens = {name: lacking[name] | partial for name in ("input_tokens", "output_tokens")}
+    return cells.assign(**{name: cells[name].mask(rows) for name, rows in (lacking | tokens).items()})
 
 
 def _of_arm(finished: pd.DataFrame, arm: str, name: str) -> dict[str, Any]:
@@ -132,6 +144,7 @@ def _cache(column: pd.Series[Any]) -> str:
 
 def paired_totals(cells: pd.DataFrame, arms: Sequence[str], name: str) -> pd.DataFrame:
     """Totals of a quantity by task, for the tasks of which every planned trial in both arms has it: columns a and b."""
+    cells = cells[~cells["task_id"].isin(changed_tasks(cells))]
     known = side_by_side(cells[name].notna(), cells, arms, "min").astype(bool).all(axis=1)
     totals = side_by_side(cells[name].astype("Float64").fillna(0).astype(float), cells, arms, "sum")
     return totals[known].set_axis(["a", "b"], axis=1)
@@ -156,5 +169,9 @@ def _paired(
             row |= {"note": "whether cached input is counted is not known for both arms"}
     if row["total_b"] == 0:
         return row | {"note": "the second arm used none: no ratio"}
+    if (totals["b"] == 0).any():
+        # A resample of such tasks alone would have no ratio.
+        why = "ratio of sums; no interval: the second arm used none at some task"
+        return row | {"ratio": row["total_a"] / row["total_b"], "method": why}
     found = cluster_ratio(totals["a"], totals["b"], totals.index, level=level, seed=seed)
     return row | {"ratio": found.estimate, "low": found.low, "high": found.high, "method": found.method}

@@ -465,11 +465,13 @@ def test_a_linked_reward_and_trajectory_are_not_followed(tmp_path: Path) -> None
     assert row["note"].count("symbolic link") == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read everything")
 def test_a_folder_that_may_not_be_read_is_a_row(tmp_path: Path) -> None:
     folder = job(tmp_path)
     locked = trial(folder)
     locked.chmod(0)
+    if os.access(locked, os.R_OK):
+        locked.chmod(0o755)
+        pytest.skip("whoever runs this may read every folder")
     try:
         row = only(folder)
     finally:

@@ -21,12 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faultbook.errors import FaultbookError
-from faultbook.harness.fields import part
 from faultbook.harness.files import Files
 from faultbook.harness.formats import inspect_log
 from faultbook.harness.formats._inspect_fields import score_number
 from faultbook.harness.read import read_trials
 from faultbook.taxonomy import named
+from faultbook.values import part
 
 WHERE = "the extra [inspect] is not installed"
 FUZZ = settings(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from faultbook.errors import DataError
 from faultbook.harness.files import Files
-from faultbook.harness.formats._journal_chain import FINDINGS, GENESIS, JOURNAL, digest
 from faultbook.harness.formats.journal import COLUMNS, FORMAT, planned, read, recognises, verify
+from faultbook.journal_chain import FINDINGS, GENESIS, JOURNAL, digest
 from faultbook.tables import TRIAL_STATES, Trials, typed
 
 QUICK = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -700,8 +700,9 @@ def test_a_deep_line_is_a_line_that_cannot_be_read(tmp_path: Path, whole: Writer
     assert len(rows(run)) == 4
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="this user may read everything")
 def test_a_journal_that_may_not_be_read(tmp_path: Path, whole: Writer) -> None:
     run = whole.write(tmp_path / "run")
     (run / JOURNAL).chmod(0)
+    if os.access(run / JOURNAL, os.R_OK):
+        pytest.skip("whoever runs this may read every file")
     assert rows(run)[0]["note"] == "cannot be read (Permission denied)"

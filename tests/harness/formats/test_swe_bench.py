@@ -17,6 +17,7 @@ from faultbook.errors import DataError
 from faultbook.harness.files import Files
 from faultbook.harness.formats import swe_bench
 from faultbook.tables import Trials, typed
+from faultbook.values import text
 
 COLUMNS = set(Trials.to_schema().columns)
 NEVER = ("reward", "input_tokens", "output_tokens", "cost", "total_seconds", "started_at", "trial_id", "attempt")
@@ -371,7 +372,8 @@ def test_whatever_a_run_report_lists_no_verdict_is_made_up(document: dict[str, A
         path = write(Path(place) / "m.r.json", document)
         swe_bench.planned(path, Files())
         for one in rows(path):
-            lists = [key for key, ids in document.items() if isinstance(ids, list) and one["task_id"] in ids]
+            named = {key: [text(name) for name in ids] for key, ids in document.items() if isinstance(ids, list)}
+            lists = [key for key, ids in named.items() if one["task_id"] in ids]
             assert not one.get("resolved") or "resolved_ids" in lists
             assert one.get("resolved") is not False or {"unresolved_ids", "empty_patch_ids", "completed_ids"} & {*lists}
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faultbook import values
 from faultbook.errors import DataError
-from faultbook.harness import fields
 from faultbook.harness.files import Files
 from faultbook.harness.formats import terminal_bench
 from faultbook.tables import Trials, typed
@@ -429,7 +429,7 @@ def test_whatever_stands_there_nothing_is_made_up(record: Any, about: Any, aggre
             return
         said = record.get("is_resolved")
         assert own["resolved"] is (said if isinstance(said, bool) else None)
-        assert (own.get("cause") is None) == (fields.text(record.get("failure_mode")) is None)
+        assert (own.get("cause") is None) == (values.text(record.get("failure_mode")) is None)
         for name, column in (("total_input_tokens", "input_tokens"), ("total_output_tokens", "output_tokens")):
             assert own[column] is None or own[column] == record[name]
 

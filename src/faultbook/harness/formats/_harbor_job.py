@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faultbook.errors import DataError
-from faultbook.harness.fields import count, part, text
 from faultbook.harness.files import Files
 from faultbook.harness.formats._harbor_models import AgentConfig, JobConfig, JobLock, Part, last_part
+from faultbook.values import count, part, text
 
 RESULTS = ("result.json", "results.json")  # the second name is the one that Harbor's documentation gives
 _PEEK = 4096

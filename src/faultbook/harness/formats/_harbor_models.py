@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 
-from faultbook.harness import fields
+from faultbook import values
 from faultbook.text import is_unicode
 
 _SEPARATORS = re.compile(r"[/\\]+")
@@ -21,7 +21,7 @@ _SEPARATORS = re.compile(r"[/\\]+")
 def last_part(name: str | None) -> str | None:
     """The last part of a task's name, which may be an absolute path or `organisation/name`; None if it has none."""
     parts = [part for part in _SEPARATORS.split(name or "") if part.strip()]
-    return fields.text(parts[-1]) if parts else None
+    return values.text(parts[-1]) if parts else None
 
 
 def _string(value: Any) -> str | None:
@@ -41,15 +41,15 @@ def _objects(value: Any) -> list[Any]:
 
 def _exception(value: Any) -> Any:
     # Something of another form stands where an exception would: it is not known what, but "no exception" is not it.
-    return value if value is None or isinstance(value, Mapping) else {"exception_message": fields.text(value)}
+    return value if value is None or isinstance(value, Mapping) else {"exception_message": values.text(value)}
 
 
 _Model = TypeVar("_Model", bound="Part")
 String = Annotated[str | None, BeforeValidator(_string)]
-Text = Annotated[str | None, BeforeValidator(fields.text)]
-Count = Annotated[int | None, BeforeValidator(fields.count)]
-Amount = Annotated[float | None, BeforeValidator(fields.amount)]
-Truth = Annotated[bool | None, BeforeValidator(fields.truth)]
+Text = Annotated[str | None, BeforeValidator(values.text)]
+Count = Annotated[int | None, BeforeValidator(values.count)]
+Amount = Annotated[float | None, BeforeValidator(values.amount)]
+Truth = Annotated[bool | None, BeforeValidator(values.truth)]
 AsIs = Annotated[Any, PlainValidator(lambda value: value)]
 Object = Annotated[_Model | None, BeforeValidator(_object)]
 Objects = Annotated[list[_Model], BeforeValidator(_objects)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faultbook import values
 from faultbook.errors import DataError
 from faultbook.harness import fields
 from faultbook.harness.files import Files
@@ -100,7 +101,7 @@ def reward_of(
     verified = result.verifier_result
     if verified is not None and verified.rewards:
         return _chosen(verified.rewards, metric, _of_steps(result))
-    if verified is not None and fields.number(verified.reward) is not None:
+    if verified is not None and values.number(verified.reward) is not None:
         return _chosen({"reward": verified.reward}, metric, None)
     missing = "no verifier's result" if verified is None else "the verifier's result holds no reward"
     if result.step_results:
@@ -121,16 +122,16 @@ def reward_of(
 def _chosen(rewards: Mapping[Any, Any], metric: str | None, note: str | None) -> Reward:
     names = [str(key) for key in rewards]
     key = metric or (names[0] if len(names) == 1 else "reward")
-    listed = fields.text(", ".join(names))
+    listed = values.text(", ".join(names))
     if key not in rewards:
         several = f"several rewards ({listed}): name one with metric"
-        other = f"no reward is called '{fields.text(metric)}', only: {listed}"
+        other = f"no reward is called '{values.text(metric)}', only: {listed}"
         return Reward(note=fields.joined_notes(several if metric is None else other, note))
-    value = fields.number(rewards[key])
+    value = values.number(rewards[key])
     if value is None:
-        return Reward(key=fields.text(key), note=fields.joined_notes("the reward is no number", note))
+        return Reward(key=values.text(key), note=fields.joined_notes("the reward is no number", note))
     outside = None if 0 <= value <= 1 else f"reward {value:g} is outside [0, 1]: not judged as resolved or not"
-    return Reward(value, fields.text(key), fields.joined_notes(outside, note))
+    return Reward(value, values.text(key), fields.joined_notes(outside, note))
 
 
 def _of_steps(result: TrialResult) -> str | None:
@@ -181,7 +182,7 @@ def seconds(result: TrialResult) -> dict[str, Any]:
 
 def _summed(spans: list[Timing | None]) -> tuple[float | None, str | None]:
     begun = [span for span in spans if span is not None and (span.started_at or span.finished_at)]
-    durations = [fields.seconds_between(span.started_at, span.finished_at) for span in begun]
+    durations = [values.seconds_between(span.started_at, span.finished_at) for span in begun]
     known = [duration for duration, _ in durations if duration is not None]
     note = fields.joined_notes(*(note for _, note in durations))
     return (sum(known) if known and len(known) == len(begun) else None), note
@@ -252,4 +253,4 @@ def _recorded(result: AgentResult | None) -> Usage:
 
 def _all(numbers: list[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
-    return fields.count(sum(known)) if known and len(known) == len(numbers) else None
+    return values.count(sum(known)) if known and len(known) == len(numbers) else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from faultbook.harness.fields import amount, count, usage_status
+from faultbook.harness.fields import usage_status
+from faultbook.values import amount, count
 
 BEST_LAST = ("absent", "zero_suspect", "partial", "reported")
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from faultbook.harness.fields import amount, count, number, text, usage_status
+from faultbook.harness.fields import usage_status
 from faultbook.taxonomy import Observation, named
+from faultbook.values import amount, count, number, text
 
 VOCABULARY = "inspect"
 _PLACEHOLDER = "88F74D2C"  # Inspect's name of the score in a sample of log version 1, which had one without a name

@@ -23,8 +23,8 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from faultbook.errors import DataError, FaultbookError
-from faultbook.harness.fields import count, part, text
 from faultbook.harness.files import Files
+from faultbook.values import count, part, text
 
 # Results, statistics and the plan of solvers say nothing of a trial, so that what is wrong with them costs none.
 _HEADER = ("version", "status", "eval", "error", "invalidated")

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from faultbook.harness.fields import amount, count, joined_notes, part, text
+from faultbook.harness.fields import joined_notes
 from faultbook.harness.formats._harbor_usage import NOTHING, Usage, measured, total
+from faultbook.values import amount, count, part, text
 
 VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
 _WITH_IMAGES = VERSIONS[6:]

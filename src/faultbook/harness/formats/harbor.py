@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from faultbook.errors import DataError
-from faultbook.harness.fields import joined_notes, number, stamp, text
+from faultbook.harness.fields import joined_notes
 from faultbook.harness.files import Files
 from faultbook.harness.formats import _harbor_job, _harbor_trial
 from faultbook.harness.formats._harbor_job import JobSummary, job_summary, plain_file, reason
@@ -31,6 +31,7 @@ from faultbook.harness.formats._harbor_models import (
     TrialResult,
     last_part,
 )
+from faultbook.values import number, stamp, text
 
 __all__ = ["FORMAT", "JobSummary", "job_summary", "planned", "read", "recognises"]
 

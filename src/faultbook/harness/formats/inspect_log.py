@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from faultbook.harness.fields import amount, cause_fields, count, joined_notes, part, seconds_between, text
+from faultbook.harness.fields import cause_fields, joined_notes
 from faultbook.harness.files import Files
 from faultbook.harness.formats._inspect_fields import ends, usage_fields, verdict
 from faultbook.harness.formats._inspect_source import Log, Refused, Sample, inspect_log_module, open_log
 from faultbook.taxonomy import classify
+from faultbook.values import amount, count, part, seconds_between, text
 
 FORMAT = "inspect"
 _PEEK = 4096

@@ -37,9 +37,9 @@ from typing import Any
 import pandas as pd
 
 from faultbook.errors import DataError
-from faultbook.harness.fields import amount, cause_fields, count, joined_notes, number, part, text, truth, usage_status
+from faultbook.harness.fields import cause_fields, joined_notes, usage_status
 from faultbook.harness.files import Files, changed
-from faultbook.harness.formats._journal_chain import (
+from faultbook.journal_chain import (
     FINDINGS,
     JOURNAL,
     RUN_STARTED,
@@ -49,6 +49,7 @@ from faultbook.harness.formats._journal_chain import (
     trial_key,
 )
 from faultbook.taxonomy import Observation, classify
+from faultbook.values import amount, count, number, part, text, truth
 
 FORMAT = "journal"
 COLUMNS = ["file", "line", "seq", "finding", "detail"]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faultbook import values
 from faultbook.errors import DataError
 from faultbook.harness import fields
 from faultbook.harness.files import Files
@@ -146,8 +147,8 @@ def _samples(path: Path, files: Files, runs: dict[str | None, _Run], metric: str
     row = _row(run, path, files, "unreadable")
     for number, record in files.json_lines(path):
         if isinstance(record, dict) and _identity(record) != (None, None):
-            if fields.text(record.get("filter")) == choice.filter:
-                yield {**row, **_document(record, fields.text(task) or FORMAT, run, choice)}
+            if values.text(record.get("filter")) == choice.filter:
+                yield {**row, **_document(record, values.text(task) or FORMAT, run, choice)}
             continue
         why = record.problem if isinstance(record, DataError) else "a record without doc_id and doc_hash"
         yield {**row, "note": fields.joined_notes(run.note, f"line {number}: {why}")}
@@ -159,7 +160,7 @@ def _survey(records: Iterable[Any]) -> tuple[list[str | None], list[str]]:
     metrics: dict[str, None] = {}
     for record in records:
         if isinstance(record, dict) and _identity(record) != (None, None):
-            filters.setdefault(fields.text(record.get("filter")))
+            filters.setdefault(values.text(record.get("filter")))
             listed = record.get("metrics")
             found = listed if isinstance(listed, list) else [name for name in record if name not in _KNOWN]
             metrics.update(dict.fromkeys(name for name in found if isinstance(name, str)))
@@ -189,7 +190,7 @@ def _document(record: dict[str, Any], task: str, run: _Run, choice: _Choice) -> 
     document, digest = _identity(record)
     task_id = f"{task}/{document or (digest or '')[:12]}"
     reward, resolved, odd = _verdict(record, choice.metric) if choice.metric else (None, None, None)
-    if choice.metric and fields.part(run.higher_is_better, task, choice.metric) is False:
+    if choice.metric and values.part(run.higher_is_better, task, choice.metric) is False:
         resolved, odd = None, f"lower is better for '{choice.metric}': no verdict follows from it"
     key = ",".join(part for part in (choice.metric, choice.filter) if part)
     return {
@@ -205,7 +206,7 @@ def _document(record: dict[str, Any], task: str, run: _Run, choice: _Choice) -> 
 
 
 def _identity(record: dict[str, Any]) -> tuple[str | None, str | None]:
-    return fields.text(record.get("doc_id")), fields.text(record.get("doc_hash"))
+    return values.text(record.get("doc_id")), values.text(record.get("doc_hash"))
 
 
 def _verdict(record: dict[str, Any], metric: str) -> tuple[float | None, bool | None, str | None]:
@@ -214,7 +215,7 @@ def _verdict(record: dict[str, Any], metric: str) -> tuple[float | None, bool | 
     if isinstance(value, (bool, str)):
         said = value if isinstance(value, bool) else _SAID.get(value)
         return None, said, None if said is not None else f"'{metric}' is a text"
-    reward = fields.number(value)
+    reward = values.number(value)
     if reward is None:
         return None, None, f"no number for '{metric}'"
     if not 0 <= reward <= 1:
@@ -243,7 +244,7 @@ def _row(run: _Run, path: Path, files: Files, state: str, note: str | None = Non
 def _runs(folder: Path, files: Files, arm: str | None) -> dict[str | None, _Run]:
     """Runs by their dates, from the results files of a folder; under None what is said of any other samples file."""
     runs: dict[str | None, _Run] = {}
-    name = fields.text(folder.absolute().name) or FORMAT
+    name = values.text(folder.absolute().name) or FORMAT
     for path in _listed(folder):
         parts = _RESULTS.fullmatch(path.name)
         if parts:
@@ -261,11 +262,11 @@ def _of_results(path: Path, files: Files, date: str) -> _Run:
         document = files.read_json(path)
     except DataError as error:
         return _Run("", date, note=f"{path.name}: {error.problem}")
-    higher = fields.part(document, "higher_is_better")
+    higher = values.part(document, "higher_is_better")
     return _Run(
-        arm=fields.text(fields.part(document, "model_name")) or "",
+        arm=values.text(values.part(document, "model_name")) or "",
         date=date,
-        version=fields.text(fields.part(document, "lm_eval_version")),
+        version=values.text(values.part(document, "lm_eval_version")),
         higher_is_better=higher if isinstance(higher, dict) else {},
     )
 

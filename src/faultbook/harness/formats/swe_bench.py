@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faultbook import values
 from faultbook.errors import DataError
 from faultbook.harness import fields
 from faultbook.harness.files import Files
@@ -127,7 +128,7 @@ def planned(path: Path, files: Files, *, arm: str | None = None) -> list[dict[st
         except DataError:
             return None
         ids = [instance for instance, lists in _membership(document).items() if lists != {"submitted"}]
-        if not ids or (fields.count(fields.part(document, "total_instances")) or 0) > len(ids):
+        if not ids or (values.count(values.part(document, "total_instances")) or 0) > len(ids):
             return None
         rows += [{"arm": _run_of_report(report, name).arm, "task_id": instance, "attempt": 1} for instance in ids]
     return rows or None
@@ -174,10 +175,10 @@ def _instance(folder: Path, files: Files, run: _Run, *, inside: bool = False) ->
         task, entry = _entry(files.read_json(report), task)
     except DataError as error:
         return _row(run, "unreadable", report, files, task, error.problem)
-    resolved = fields.truth(entry.get("resolved"))
+    resolved = values.truth(entry.get("resolved"))
     names = [_patch(entry) or ("resolved" if resolved else "unresolved" if resolved is False else "")]
-    names += ["infra_failure"] if fields.truth(entry.get("infra_failure")) else []
-    reason = fields.text(entry.get("infra_failure_reason"))
+    names += ["infra_failure"] if values.truth(entry.get("infra_failure")) else []
+    reason = values.text(entry.get("infra_failure_reason"))
     odd = None if resolved is not None else "resolved is neither true nor false: no verdict"
     return _judged(_row(run, "finished", report, files, task, odd), resolved, [name for name in names if name], reason)
 
@@ -189,14 +190,14 @@ def _entry(document: Any, task: str) -> tuple[str, dict[str, Any]]:
         if isinstance(document.get(name), dict):
             return name, document[name]
         if "resolved" in document:
-            return fields.text(document.get("instance_id")) or task, document
+            return values.text(document.get("instance_id")) or task, document
     raise DataError("not the report of an instance")
 
 
 def _patch(entry: dict[str, Any]) -> str | None:
-    if fields.truth(entry.get("patch_is_None")) or fields.truth(entry.get("patch_exists")) is False:
+    if values.truth(entry.get("patch_is_None")) or values.truth(entry.get("patch_exists")) is False:
         return "empty_patch"
-    applied, resolved = fields.truth(entry.get("patch_successfully_applied")), fields.truth(entry.get("resolved"))
+    applied, resolved = values.truth(entry.get("patch_successfully_applied")), values.truth(entry.get("resolved"))
     return "patch_not_applied" if applied is False and not resolved else None
 
 
@@ -214,12 +215,12 @@ def _run_report(path: Path, files: Files, arm: str | None, *, inside: bool = Fal
         why = "no run report that lists both resolved_ids and what else was judged (unresolved_ids or completed_ids)"
         yield _row(run, "unreadable", path, files, None, why)
         return
-    reasons = fields.part(document, "failure_reasons")
+    reasons = values.part(document, "failure_reasons")
     for instance, lists in _membership(document).items():
         state, resolved, note = _state(lists)
         row = _row(run, state, path, files, instance, note)
         names = [name for name in ("resolved", "unresolved", *_FAILURES) if name in lists]
-        yield _judged(row, resolved, names, fields.text(fields.part(reasons, instance))) if state == "finished" else row
+        yield _judged(row, resolved, names, values.text(values.part(reasons, instance))) if state == "finished" else row
 
 
 def _state(lists: set[str]) -> tuple[str, bool | None, str | None]:
@@ -252,7 +253,7 @@ def _judged(row: dict[str, Any], resolved: bool | None, names: list[str], reason
 
 
 def _tells_verdicts(document: Any) -> bool:
-    lists = [isinstance(fields.part(document, _LISTS[name]), list) for name in ("resolved", "unresolved", "completed")]
+    lists = [isinstance(values.part(document, _LISTS[name]), list) for name in ("resolved", "unresolved", "completed")]
     return lists[0] and any(lists[1:])
 
 
@@ -260,11 +261,11 @@ def _membership(document: Any) -> dict[str, set[str]]:
     """The lists in which each instance of a run report stands, by our names of them."""
     found: dict[str, set[str]] = {}
     for name, key in _LISTS.items():
-        ids = fields.part(document, key)
+        ids = values.part(document, key)
         for instance in ids if isinstance(ids, list) else ():
-            if isinstance(instance, str) and (task := fields.text(instance)):
+            if isinstance(instance, str) and (task := values.text(instance)):
                 found.setdefault(task, set()).add(name)
-    if not isinstance(fields.part(document, _LISTS["unresolved"]), list):  # of before that list: what was judged else
+    if not isinstance(values.part(document, _LISTS["unresolved"]), list):  # of before that list: what was judged else
         for lists in found.values():
             if "completed" in lists and not lists & {"resolved", "error", "empty_patch"}:
                 lists.add("unresolved")
@@ -278,7 +279,7 @@ def _row(run: _Run, state: str, path: Path, files: Files, task: str | None, note
         digest = None
     return {
         "arm": run.arm,
-        "task_id": fields.text(task),
+        "task_id": values.text(task),
         "state": state,
         "usage_status": "absent",
         "run_id": run.run_id,
@@ -291,13 +292,13 @@ def _row(run: _Run, state: str, path: Path, files: Files, task: str | None, note
 
 def _run_of_report(path: Path, arm: str | None) -> _Run:
     model, _, run = path.stem.rpartition(".")  # a model's name may hold dots
-    return _Run(arm or fields.text(model) or fields.text(path.stem) or FORMAT, fields.text(run if model else None))
+    return _Run(arm or values.text(model) or values.text(path.stem) or FORMAT, values.text(run if model else None))
 
 
 def _run_of_folder(model: Path, arm: str | None) -> _Run:
     run = model.absolute().parent
-    name = fields.text(run.name) if run.parent.name in _RUNS else None
-    return _Run(arm or fields.text(model.absolute().name) or FORMAT, name)
+    name = values.text(run.name) if run.parent.name in _RUNS else None
+    return _Run(arm or values.text(model.absolute().name) or FORMAT, name)
 
 
 def _stem(model: Path) -> str:

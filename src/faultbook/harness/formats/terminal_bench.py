@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faultbook import values
 from faultbook.errors import DataError
 from faultbook.harness import fields
 from faultbook.harness.files import Files
@@ -145,12 +146,12 @@ def _file(path: Path, files: Files, arm: str | None) -> Iterator[dict[str, Any]]
         document = files.read_json(path)
     except DataError as error:
         document = error
-    if isinstance(fields.part(document, "results"), list):
+    if isinstance(values.part(document, "results"), list):
         yield from (row for row, _ in _aggregate(path, files, _run(beside, files, arm), set()))
         return
     folder = above[2] if len(above) > 2 and any((above[2] / name).exists() for name in (_METADATA, _LOCK)) else beside
     trial = beside.absolute() if _NAME.fullmatch(beside.absolute().name) else None
-    name = _NAME.fullmatch(fields.text(fields.part(document, "trial_name")) or (trial.name if trial else ""))
+    name = _NAME.fullmatch(values.text(values.part(document, "trial_name")) or (trial.name if trial else ""))
     run = _run(folder, files, arm or (name["run"] if name and folder == beside else None))
     if isinstance(document, DataError):
         state, names = "unreadable" if os.path.lexists(path) else "unfinished", _names(trial)
@@ -161,18 +162,18 @@ def _file(path: Path, files: Files, arm: str | None) -> Iterator[dict[str, Any]]
 
 def _run(folder: Path, files: Files, arm: str | None) -> _Run:
     (metadata, first), (lock, second) = (_optional(folder / name, files) for name in (_METADATA, _LOCK))
-    agent = fields.text(fields.part(metadata, "agent_name")) or fields.text(fields.part(lock, "agent", "name"))
-    model = fields.text(fields.part(metadata, "model_name")) or fields.text(fields.part(lock, "agent", "model_name"))
-    name = fields.text(folder.absolute().name) or "run"
-    run_id = fields.text(fields.part(metadata, "run_id")) or fields.text(fields.part(lock, "local_config", "run_id"))
-    listed = (fields.part(metadata, "task_ids"), fields.part(lock, "dataset", "task_ids"))
-    tasks = (fields.text(task) for tasks in listed if isinstance(tasks, list) for task in tasks)
-    wanted = (fields.part(metadata, "n_attempts"), fields.part(lock, "run_config", "n_attempts"))
-    attempts = [number for number in map(fields.count, wanted) if number is not None and 0 < number <= _MOST_ATTEMPTS]
+    agent = values.text(values.part(metadata, "agent_name")) or values.text(values.part(lock, "agent", "name"))
+    model = values.text(values.part(metadata, "model_name")) or values.text(values.part(lock, "agent", "model_name"))
+    name = values.text(folder.absolute().name) or "run"
+    run_id = values.text(values.part(metadata, "run_id")) or values.text(values.part(lock, "local_config", "run_id"))
+    listed = (values.part(metadata, "task_ids"), values.part(lock, "dataset", "task_ids"))
+    tasks = (values.text(task) for tasks in listed if isinstance(tasks, list) for task in tasks)
+    wanted = (values.part(metadata, "n_attempts"), values.part(lock, "run_config", "n_attempts"))
+    attempts = [number for number in map(values.count, wanted) if number is not None and 0 < number <= _MOST_ATTEMPTS]
     return _Run(
         arm=arm or (f"{agent} ({model})" if agent and model else agent or name),
         run_id=run_id or name,
-        version=fields.text(fields.part(lock, "harness", "version")),
+        version=values.text(values.part(lock, "harness", "version")),
         tasks=tuple(dict.fromkeys(task for task in tasks if task and not task.startswith("."))),
         attempts=max(attempts, default=None),
         interrupted=isinstance(metadata, dict) and metadata.get("end_time", "") is None,
@@ -212,13 +213,13 @@ def _trial(
     document: Any, run: _Run, files: Files, path: Path, task: str | None, name: str | None, note: str | None = None
 ) -> dict[str, Any]:
     """The row of a trial's record; `task` and `name` are those of its folder."""
-    name = fields.text(fields.part(document, "trial_name")) or name
+    name = values.text(values.part(document, "trial_name")) or name
     parts = _NAME.fullmatch(name or "")
-    task = fields.text(fields.part(document, "task_id")) or task or (parts["task"] if parts else None)
+    task = values.text(values.part(document, "task_id")) or task or (parts["task"] if parts else None)
     if not isinstance(document, dict) or not task:
         return _row(run, "unreadable", path, files, task=task, name=name, note="not the record of a trial of a task")
-    resolved, failure = fields.truth(document.get("is_resolved")), fields.text(document.get("failure_mode"))
-    spans = {column: fields.seconds_between(*map(document.get, ends)) for column, ends in _SPANS.items()}
+    resolved, failure = values.truth(document.get("is_resolved")), values.text(document.get("failure_mode"))
+    spans = {column: values.seconds_between(*map(document.get, ends)) for column, ends in _SPANS.items()}
     notes = [
         note,
         "is_resolved is neither true, false nor null" if document.get("is_resolved") not in (None, resolved) else None,
@@ -233,13 +234,13 @@ def _trial(
         **{column: seconds for column, (seconds, _) in spans.items()},
         "resolved": resolved,
         "exception_type": None if failure in _NO_FAILURE else failure,
-        "started_at": started.strip() if isinstance(started, str) and fields.stamp(started) else None,
-        "trial_id": fields.text(document.get("id")) or fields.text(document.get("uuid")) or name,
+        "started_at": started.strip() if isinstance(started, str) and values.stamp(started) else None,
+        "trial_id": values.text(document.get("id")) or values.text(document.get("uuid")) or name,
     }
 
 
 def _tokens(document: dict[str, Any]) -> dict[str, Any]:
-    given = fields.count(document.get("total_input_tokens")), fields.count(document.get("total_output_tokens"))
+    given = values.count(document.get("total_input_tokens")), values.count(document.get("total_output_tokens"))
     status = fields.usage_status(*given, zero_means_nothing=True)
     if status == "zero_suspect":
         given = given[0] or None, given[1] or None
@@ -251,13 +252,13 @@ def _aggregate(
 ) -> Iterator[tuple[dict[str, Any], tuple[str | None, str | None]]]:
     """The rows of the aggregate's trials that have no file of their own, each with the names of task and trial."""
     document, problem = _optional(path, files)
-    results = fields.part(document, "results")
+    results = values.part(document, "results")
     if problem or (document is not None and not isinstance(results, list)):
         why = f"{problem or f'{path.name}: no list of results'}; trials that only the aggregate holds are lost"
         yield _row(run, "unreadable", path, files, note=why), (None, None)
         return
     for result in results or ():
-        name = fields.text(fields.part(result, "trial_name"))
+        name = values.text(values.part(result, "trial_name"))
         row = _trial(result, run, files, path, None, name, _FROM_AGGREGATE)
         names = row["task_id"], name
         if name is None or names not in seen:
@@ -282,7 +283,7 @@ def _row(
         digest = None
     return {
         "arm": run.arm,
-        "task_id": fields.text(task),
+        "task_id": values.text(task),
         "state": state,
         **({"attempt": attempt} if 1 <= attempt <= of and of > 1 else {}),
         "usage_status": "absent",

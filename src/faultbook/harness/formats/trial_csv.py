@@ -15,7 +15,7 @@ from faultbook.columns import Columns
 from faultbook.csvfile import read_text_table
 from faultbook.errors import DataError
 from faultbook.harness.fields import usage_status
-from faultbook.harness.files import Files
+from faultbook.harness.files import Files, shown
 from faultbook.problems import Problems
 from faultbook.tables import CAUSE_SOURCES, TRIAL_STATES, USAGE_STATUSES, Plan, Trials, typed
 from faultbook.taxonomy import causes
@@ -37,12 +37,11 @@ _TEXTS = (
     "source_version",
     "note",
 )
-_NO_VERDICT = "a trial that is not finished has no verdict"
 
 
 def recognises(path: Path) -> bool:
-    """Whether a path is named like a CSV file."""
-    return path.suffix.casefold() == ".csv"
+    """Whether a path is a file that is named like a CSV table."""
+    return path.suffix.casefold() == ".csv" and path.is_file()
 
 
 def read_trial_table(path: Path, files: Files, problems: Problems, *, arm: str | None = None) -> pd.DataFrame:
@@ -80,13 +79,13 @@ def read_trial_table(path: Path, files: Files, problems: Problems, *, arm: str |
     parts["cause"] = cells.among("cause", tuple(causes()))
     parts["cause_source"] = cells.among("cause_source", CAUSE_SOURCES)
     parts |= {name: pd.array(cells.amount(name), dtype="Float64") for name in (*_SECONDS, "cost")}
-    parts |= {name: cells.whole(name) for name in _COUNTS}
+    parts |= {name: cells.whole(name, digits=15) for name in _COUNTS}
     parts |= {name: cells.text(name) for name in _TEXTS}
     parts |= {name: cells.boolean(name) for name in ("reward_valid", "cache_included")}
     parts["usage_status"] = cells.among("usage_status", USAGE_STATUSES)
     frame = pd.DataFrame(parts, index=raw.index)[cells.usable]
-    frame = _verdicts(frame, path, problems)
-    frame = frame.assign(source_format=FORMAT, source_path=str(path), source_sha256=digest)
+    frame = _metered(_verdicts(frame, path, problems), path, problems)
+    frame = frame.assign(source_format=FORMAT, source_path=shown(path), source_sha256=digest)
     return typed(_derived(frame).reset_index(drop=True), Trials)
 
 
@@ -124,26 +123,46 @@ def _with_arm(raw: pd.DataFrame, path: Path, arm: str | None) -> pd.DataFrame:
 
 
 def _verdicts(frame: pd.DataFrame, path: Path, problems: Problems) -> pd.DataFrame:
-    """Verdicts of finished trials only; that of another one is reported."""
+    """Verdicts of finished trials only, and only where resolved and reward say the same; others are reported."""
     early = (frame["state"] != "finished") & (frame["resolved"].notna() | frame["reward"].notna())
     for row, trial in frame[early].iterrows():
         mend = "write the state finished, or leave resolved and reward empty"
-        problem = f"{_NO_VERDICT}; this one is {trial['state']}"
+        problem = f"a trial that is not finished has no verdict; this one is {trial['state']}"
         problems.add(DataError(problem, file=path, row=int(str(row)), column="resolved", mend=mend))
-    return frame.assign(resolved=frame["resolved"].mask(early), reward=frame["reward"].mask(early))
+    other = frame["reward"].eq(1).where(frame["reward"].isin((0, 1))) != frame["resolved"]
+    twofold = ~early & other.fillna(False).astype(bool)
+    for row, trial in frame[twofold].iterrows():
+        problem = f"resolved is {str(trial['resolved']).lower()} beside a reward of {trial['reward']:g}"
+        mend = "keep the one that the verifier said"
+        problems.add(DataError(problem, file=path, row=int(str(row)), column="resolved", mend=mend))
+    void = early | twofold
+    return frame.assign(resolved=frame["resolved"].mask(void), reward=frame["reward"].mask(void))
+
+
+def _metered(frame: pd.DataFrame, path: Path, problems: Problems) -> pd.DataFrame:
+    """The usage status that the file gives; "reported" beside a missing number is reported, and missing."""
+    wrong = (frame["usage_status"] == "reported") & frame[["input_tokens", "output_tokens"]].isna().any(axis=1)
+    for row in frame.index[wrong.fillna(False).astype(bool)]:
+        problem = "usage_status is reported, but input_tokens or output_tokens is empty"
+        mend = "leave usage_status empty: it follows from the tokens"
+        problems.add(DataError(problem, file=path, row=int(str(row)), column="usage_status", mend=mend))
+    return frame.assign(usage_status=frame["usage_status"].mask(wrong.fillna(False).astype(bool)))
 
 
 def _derived(frame: pd.DataFrame) -> pd.DataFrame:
     """What follows from other columns, where the file does not say it."""
     known = frame["cause"].notna()
-    stands = frame["cause"].map({name: one.verdict_stands for name, one in causes().items()})
+    rules = {name: one.verdict_stands for name, one in causes().items()}
+    stands = pd.Series([rules.get(name) for name in frame["cause"]], index=frame.index, dtype="boolean")
     verdict = frame["resolved"].notna() | frame["reward"].notna()
-    valid = stands.where(known, True).astype("boolean").where(verdict)
-    status = [usage_status(*_plain(pair)) for pair in zip(frame["input_tokens"], frame["output_tokens"], strict=True)]
+    valid = stands.where(known, True).where(verdict)
+    tokens = zip(frame["input_tokens"], frame["output_tokens"], strict=True)
+    status = pd.Series([usage_status(*_plain(pair)) for pair in tokens], index=frame.index, dtype="string")
+    status = status.mask((status == "reported") & (frame["state"] != "finished"), "partial")  # it went on, or may have
     return frame.assign(
         reward_valid=frame["reward_valid"].fillna(valid).where(verdict),
         cause_source=frame["cause_source"].fillna("observed").where(known),
-        usage_status=frame["usage_status"].fillna(pd.Series(status, index=frame.index, dtype="string")),
+        usage_status=frame["usage_status"].fillna(status),
     )
 
 

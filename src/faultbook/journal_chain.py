@@ -1,6 +1,7 @@
 """The lines of a run's journal: whether each is whole and follows the one before, and the story that they tell.
 
-The format is described in `faultbook.harness.formats.journal`.
+The format is described in `faultbook.harness.formats.journal`; a run's own writer (`faultbook.runtime.journal`) and its
+reader share these lines.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from faultbook.errors import DataError
-from faultbook.harness.fields import amount, count, part, stamp, text, truth
-from faultbook.harness.files import parsed_json
+from faultbook.jsonfile import parsed_json
+from faultbook.values import amount, count, part, stamp, text, truth
 
 JOURNAL = "journal.jsonl"
 GENESIS = "0" * 64
