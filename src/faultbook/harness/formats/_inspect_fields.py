@@ -71,7 +71,8 @@ def verdict(scores: Mapping[str, Any] | None, scorers: tuple[str, ...], metric: 
         return Verdict(None, key, reason, f"not scored by '{key}'" + (f": {reason}" if reason else ""))
     reward = score_number(value)
     if reward is None:
-        return Verdict(None, key, reason, f"the score '{key}' is no number: {text(value) or type(value).__name__}")
+        shown = str(value) if isinstance(value, float) else text(value) or type(value).__name__
+        return Verdict(None, key, reason, f"the score '{key}' is no number: {shown}")
     return Verdict(reward, key, reason, None if 0 <= reward <= 1 else f"the score '{key}' is outside [0, 1]")
 
 

@@ -281,7 +281,8 @@ def _ending(termination: Any, verdict: Row) -> tuple[Row, str | None]:
     if kind is None:
         return {}, "no cause of its end on record"
     found = classify([Observation(vocabulary="runtime", name=kind)])
-    if text(part(termination, "source")) not in (None, "observed"):
+    told = text(part(termination, "source")) in (None, "observed")
+    if not told or truth(part(termination, "read_from_text")):
         found = replace(found, source="inferred")
     name = None if found.cause.name == "completed" else kind
     return {**cause_fields(found, verdict["resolved"], verdict["reward"]), "exception_type": name}, None
