@@ -302,6 +302,13 @@ def test_what_is_missing_counts_as_failed_in_the_third_estimand_only() -> None:
     assert found.estimands["test"].tolist()[-1] == "McNemar, exact binomial"
 
 
+def test_a_void_success_counts_as_leaderboards_count_it_in_the_third_estimand() -> None:
+    void = {"reward_valid": False, "cause": "provider_quota"}
+    found = compare(trials(*split(0, 0, 0, 1), trial("a", "x", True, **void)))
+    assert found.estimands["pairs"].tolist() == [1, 1, 2]
+    assert found.estimands["rate_a"].tolist() == [0, 0, 0.5]
+
+
 def test_records_that_contradict_one_another_are_no_pair() -> None:
     rows = [*split(1, 1, 0, 0), trial("a", "t0", False)]
     found = compare(trials(*rows))

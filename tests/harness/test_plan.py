@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from faultbook.errors import DataError, FaultbookError
 from faultbook.harness.files import Files
-from faultbook.harness.plan import Held, arms_of, every_attempt, held, plan, two_arms
+from faultbook.harness.plan import Held, arms_of, every_attempt, held, joined_plans, plan, two_arms
 from faultbook.harness.read import read_trials
 from faultbook.tables import Plan, Trials, typed
 
@@ -416,3 +416,13 @@ def test_an_inferred_plan_holds_every_trial_of_a_known_task(rows: list[Any]) -> 
         assert cells(trials(*known)) <= cells(planned)
         sizes = planned.groupby(["task_id", "arm"]).size().groupby("task_id").nunique()
         assert (sizes == 1).all()
+
+
+def test_each_run_of_a_format_without_ordinals_plans_a_further_attempt() -> None:
+    cells = pd.DataFrame({"arm": "a", "task_id": ["t", "u"], "attempt": 1, "source": "config"})
+    jobs = [cells.assign(format="harbor"), cells.iloc[:1].assign(format="harbor")]
+    joined = joined_plans(jobs)
+    assert joined[["task_id", "attempt"]].values.tolist() == [["t", 1], ["u", 1], ["t", 2]]
+    epochs = [cells.assign(format="inspect")] * 2
+    assert len(joined_plans(epochs)) == 2
+    assert len(joined_plans([cells, cells])) == 2

@@ -12,7 +12,7 @@ from faultbook.errors import DataError
 from faultbook.harness.compare import Comparison
 from faultbook.harness.files import Files, shown
 from faultbook.harness.formats import trial_csv
-from faultbook.harness.plan import KEY, every_attempt, plan
+from faultbook.harness.plan import KEY, every_attempt, joined_plans, plan
 from faultbook.harness.read import read_trials, runs
 from faultbook.problems import PROBLEM_COLUMNS
 from faultbook.tables import Plan, Trials, typed
@@ -116,7 +116,7 @@ def _own_plan(
 ) -> pd.DataFrame:
     """What the runs' configurations plan; for other arms every task of any arm."""
     rows = [
-        {**row, "source": "config"}
+        {**row, "source": "config", "format": module.FORMAT}
         for path, own in given.items()
         for run, module in runs(own)
         if module is not trial_csv
@@ -124,7 +124,7 @@ def _own_plan(
     ]
     if not rows:
         return plan(trials=trials)
-    known = pd.DataFrame(rows, columns=[*KEY, "source"]).drop_duplicates(KEY)
+    known = joined_plans([pd.DataFrame(rows)])
     others = [arm for arm in trials["arm"].drop_duplicates() if arm not in set(known["arm"])]
     inferred = every_attempt(pd.concat([known[KEY], trials[KEY]]).dropna(), others).assign(source="inferred")
     return typed(pd.concat([known, inferred], ignore_index=True), Plan)

@@ -63,13 +63,28 @@ class Files:
         return document(self.read_text(path), path)
 
     def json_lines(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """Each line that is not blank, with its number from 1 on; a line that is no JSON comes as a DataError."""
-        for number, line in enumerate(self.read_text(path).split("\n"), start=1):
-            if line.strip("\0 \t\r"):
-                try:
-                    yield number, parsed_json(line, path, number)
-                except DataError as error:
-                    yield number, error
+        """Each line that is not blank, with its number from 1 on; a line that is no JSON comes as a DataError.
+
+        One line is in memory at a time; the digest is known once all have been taken.
+
+        Raises
+        ------
+        DataError
+            As `read_bytes`.
+        """
+        digest, size = hashlib.sha256(), 0
+        _check_name(path)
+        try:
+            with path.open("rb") as file:
+                for number, raw in enumerate(file, start=1):
+                    digest.update(raw)
+                    size += len(raw)
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace").removesuffix("\n")
+                    if line.strip("\0 \t\r"):
+                        yield number, _line(line, path, number)
+        except OSError as error:
+            raise unreadable(error, path) from None
+        self._remember(path, Read(size, digest.hexdigest()))
 
     def digest(self, path: Path) -> str:
         """SHA-256 of a file, without holding it in memory, for a file that somebody else's reader opens.
@@ -97,6 +112,13 @@ class Files:
         before = self._seen.setdefault(path, read)
         if before != read:
             raise changed(path)
+
+
+def _line(line: str, path: Path, number: int) -> Any:
+    try:
+        return parsed_json(line, path, number)
+    except DataError as error:
+        return error
 
 
 def shown(path: str | Path) -> str:

@@ -12,12 +12,13 @@ import pandas as pd
 
 from faultbook.errors import DataError, FaultbookError
 from faultbook.harness.files import Files
-from faultbook.harness.formats import trial_csv
+from faultbook.harness.formats import harbor, swe_bench, terminal_bench, trial_csv
 from faultbook.harness.read import Paths, runs
 from faultbook.problems import Problems
 from faultbook.tables import Plan, Trials, typed
 
 KEY = ["arm", "task_id", "attempt"]
+_WITHOUT_ORDINAL = (harbor.FORMAT, terminal_bench.FORMAT, swe_bench.FORMAT)  # formats that hold no number of an attempt
 OUTSIDE_COLUMNS = [*KEY, "state", "what", "source_path"]
 
 
@@ -179,11 +180,28 @@ def _read(source: Paths, arm: str | None, files: Files) -> pd.DataFrame:
         if planned is None:
             mend = "give a CSV file with arm, task_id and attempt, or infer it from the trials, which finds no task"
             raise DataError(f"a {module.FORMAT} run that does not say what was planned", file=run, mend=mend)
-        rows.append(typed(_frame([tuple(row[name] for name in KEY) for row in planned], "config"), Plan))
+        rows.append(
+            _frame([tuple(row[name] for name in KEY) for row in planned], "config").assign(format=module.FORMAT)
+        )
     if not any(map(len, rows)):
         file = source if isinstance(source, (str, Path)) else None
         raise DataError("no trial is planned there", file=file, mend="name a plan with at least one trial")
-    return typed(pd.concat(rows, ignore_index=True).drop_duplicates(KEY).reset_index(drop=True), Plan)
+    return typed(joined_plans(rows), Plan)
+
+
+def joined_plans(plans: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The plans of several runs as one.
+
+    Where a format numbers no attempts, each run of an arm at a task plans a further attempt, as `read_trials` numbers
+    the trials of all of them; elsewhere, and in CSV files, an attempt that is planned twice is one.
+    """
+    rows = pd.concat(plans, ignore_index=True)
+    named = rows["format"] if "format" in rows else pd.Series(pd.NA, index=rows.index)
+    counted = named.isin(_WITHOUT_ORDINAL).to_numpy(dtype=bool)
+    again = rows[counted].groupby(["arm", "task_id"], sort=False).cumcount() + 1
+    attempts = rows["attempt"].mask(counted, again.reindex(rows.index))
+    rows = rows.assign(attempt=attempts.astype("int64"))
+    return rows[[*KEY, "source"]].drop_duplicates(KEY).reset_index(drop=True)
 
 
 def _inferred(trials: pd.DataFrame) -> pd.DataFrame:
