@@ -410,6 +410,36 @@ class Trials(pa.DataFrameModel):
         ordered = True
 
 
+REQUEST_STATES = ("started", "completed", "denied", "unsettled")
+
+
+class Requests(pa.DataFrameModel):
+    """Requests of models, as a ledger has them. One row, one request; what was not metered is missing, never 0."""
+
+    run_id: Series[str]
+    trial_id: Series[str]
+    attempt: Series[int] = pa.Field(ge=0)
+    request_id: Series[str]
+    state: Series[str] = pa.Field(isin=REQUEST_STATES)
+    model: Series[str] = pa.Field(nullable=True)
+    input_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0)
+    cache_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0, description="read from a cache")
+    output_tokens: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0)
+    cache_included: Series[pd.BooleanDtype] = pa.Field(nullable=True, description="whether input_tokens hold the cache")
+    cost: Series[pd.Float64Dtype] = pa.Field(nullable=True, ge=0, description="USD, as recorded")
+    usage_status: Series[str] = pa.Field(isin=USAGE_STATUSES)
+    omitted_tool_images: Series[pd.Int64Dtype] = pa.Field(nullable=True, ge=0, description="left out of this request")
+    started: Series[str] = pa.Field(nullable=True, description="UTC")
+    ended: Series[str] = pa.Field(nullable=True, description="UTC; missing where it has no end on record")
+
+    class Config:
+        """Columns in this order, nothing else; a request stands once."""
+
+        strict = True
+        ordered = True
+        unique = ["run_id", "trial_id", "attempt", "request_id"]  # noqa: RUF012  # pandera's form
+
+
 def typed(rows: list[Any] | pd.DataFrame, model: type[pa.DataFrameModel]) -> pd.DataFrame:
     """Make a table of the model from rows (dicts, tuples or a frame), with its column types even without a row."""
     columns = list(model.to_schema().columns)

@@ -423,6 +423,9 @@ def test_each_run_of_a_format_without_ordinals_plans_a_further_attempt() -> None
     jobs = [cells.assign(format="harbor"), cells.iloc[:1].assign(format="harbor")]
     joined = joined_plans(jobs)
     assert joined[["task_id", "attempt"]].values.tolist() == [["t", 1], ["u", 1], ["t", 2]]
+    several = pd.concat([cells.assign(attempt=number) for number in (1, 2)]).assign(format="terminal-bench")
+    assert len(joined_plans([several, several])) == 4, "numbered within each run: the second run's are the first's"
+    assert len(joined_plans([cells.assign(format="terminal-bench")] * 2)) == 4
     epochs = [cells.assign(format="inspect")] * 2
     assert len(joined_plans(epochs)) == 2
     assert len(joined_plans([cells, cells])) == 2

@@ -12,6 +12,7 @@ from faultbook.harness.plan import Held, held, plan
 from faultbook.harness.read import FORMATS, read_trials
 from faultbook.harness.repeats import pass_at_k
 from faultbook.harness.reported import power_table, reproduce_paired_run, what_follows
+from faultbook.harness.requests import read_requests
 from faultbook.harness.timing import Timing, timing
 from faultbook.harness.usage import Usage, usage
 
@@ -42,6 +43,7 @@ __all__ = [
     "power_table",
     "problems_of",
     "read_arms",
+    "read_requests",
     "read_trials",
     "reproduce_paired_run",
     "timing",

@@ -115,16 +115,15 @@ def _own_plan(
     given: dict[Path, list[Path]], names: dict[Path, str | None], trials: pd.DataFrame, files: Files
 ) -> pd.DataFrame:
     """What the runs' configurations plan; for other arms every task of any arm."""
-    rows = [
-        {**row, "source": "config", "format": module.FORMAT}
+    planned = [
+        pd.DataFrame(rows).assign(source="config", format=module.FORMAT)
         for path, own in given.items()
         for run, module in runs(own)
-        if module is not trial_csv
-        for row in module.planned(run, files, arm=names[path]) or []
+        if module is not trial_csv and (rows := module.planned(run, files, arm=names[path]))
     ]
-    if not rows:
+    if not planned:
         return plan(trials=trials)
-    known = joined_plans([pd.DataFrame(rows)])
+    known = joined_plans(planned)
     others = [arm for arm in trials["arm"].drop_duplicates() if arm not in set(known["arm"])]
     inferred = every_attempt(pd.concat([known[KEY], trials[KEY]]).dropna(), others).assign(source="inferred")
     return typed(pd.concat([known, inferred], ignore_index=True), Plan)

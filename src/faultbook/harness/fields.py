@@ -21,6 +21,11 @@ def usage_status(input_tokens: int | None, output_tokens: int | None, *, zero_me
     return "reported" if len(given) == 2 else "partial"
 
 
+def resolved_by(reward: float | None) -> bool | None:
+    """The verdict that follows from a reward: True for 1, False from 0 up to 1, missing otherwise."""
+    return reward == 1 if reward is not None and 0 <= reward <= 1 else None
+
+
 def cause_fields(found: Classification, resolved: bool | None, reward: float | None) -> dict[str, Any]:
     """The columns of a trial that follow from why it ended, and whether its verdict stands beside that."""
     verdict = resolved is not None or reward is not None

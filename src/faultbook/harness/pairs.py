@@ -35,8 +35,6 @@ _STATES = {
     "unreadable": "unreadable",
     "finished": "no verdict",
 }
-
-
 _DRAWS = 100_000
 
 

@@ -18,7 +18,8 @@ from faultbook.problems import Problems
 from faultbook.tables import Plan, Trials, typed
 
 KEY = ["arm", "task_id", "attempt"]
-_WITHOUT_ORDINAL = (harbor.FORMAT, terminal_bench.FORMAT, swe_bench.FORMAT)  # formats that hold no number of an attempt
+# Formats that hold no number of an attempt, or one that counts within a run only.
+_WITHOUT_ORDINAL = frozenset((harbor.FORMAT, terminal_bench.FORMAT, swe_bench.FORMAT))
 OUTSIDE_COLUMNS = [*KEY, "state", "what", "source_path"]
 
 
@@ -195,13 +196,21 @@ def joined_plans(plans: Sequence[pd.DataFrame]) -> pd.DataFrame:
     Where a format numbers no attempts, each run of an arm at a task plans a further attempt, as `read_trials` numbers
     the trials of all of them; elsewhere, and in CSV files, an attempt that is planned twice is one.
     """
-    rows = pd.concat(plans, ignore_index=True)
-    named = rows["format"] if "format" in rows else pd.Series(pd.NA, index=rows.index)
-    counted = named.isin(_WITHOUT_ORDINAL).to_numpy(dtype=bool)
+    rows = pd.concat([plan.assign(counted=_is_counted(plan)) for plan in plans], ignore_index=True)
+    counted = rows["counted"].to_numpy(dtype=bool)
     again = rows[counted].groupby(["arm", "task_id"], sort=False).cumcount() + 1
-    attempts = rows["attempt"].mask(counted, again.reindex(rows.index))
-    rows = rows.assign(attempt=attempts.astype("int64"))
+    rows = rows.assign(attempt=rows["attempt"].mask(counted, again.reindex(rows.index)).astype("int64"))
     return rows[[*KEY, "source"]].drop_duplicates(KEY).reset_index(drop=True)
+
+
+def _is_counted(plan: pd.DataFrame) -> bool:
+    """Whether the trials of this run are numbered only once all runs are read.
+
+    Terminal-Bench numbers the attempts within a run, but a run of one attempt at each task says nothing.
+    """
+    formats = set(plan["format"]) if "format" in plan else set()
+    once = bool((plan["attempt"] == 1).all())
+    return formats <= _WITHOUT_ORDINAL and bool(formats) and (once or terminal_bench.FORMAT not in formats)
 
 
 def _inferred(trials: pd.DataFrame) -> pd.DataFrame:

@@ -9,32 +9,31 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from faultbook.figures import PALE, legend_above, rows_downwards, say_nothing, stacked_rows
+from faultbook.harness._plot_parts import GRID, LONGEST, draw_tile, legend_of, shown_name
+from faultbook.harness._plot_universe import CELLS, cell_kinds, plot_universe
 from faultbook.harness.compare import Comparison
-from faultbook.harness.plan import KEY, arms_of
 from faultbook.harness.timing import PHASES
 from faultbook.style import COLOURS
 from faultbook.taxonomy import causes
-from faultbook.text import plain
 
-# What may stand in a cell of the planned universe: colour, hatch.
-CELLS: dict[str, tuple[str, str]] = {
-    "solved": (COLOURS["green"], ""),
-    "not solved, ended by itself": (COLOURS["vermilion"], ""),
-    "not solved, budget used up": (COLOURS["orange"], ""),
-    "not solved, harness failed": (COLOURS["purple"], ""),
-    "not solved, cause not known": ("#F3C9B5", ""),
-    "not solved, ended from outside": (COLOURS["yellow"], ""),
-    "ended from outside, no verdict that counts": (COLOURS["sky"], ""),
-    "finished without a verdict": (COLOURS["grey"], ""),
-    "records contradict": (COLOURS["grey"], "xxx"),
-    "unreadable": ("white", "xxx"),
-    "unfinished": ("white", "///"),
-    "not started": ("white", ""),
-}
+__all__ = [
+    "CELLS",
+    "OUTCOME_COLOURS",
+    "OWNER_COLOURS",
+    "PHASE_COLOURS",
+    "cell_kinds",
+    "plot_causes",
+    "plot_difference",
+    "plot_mosaic",
+    "plot_pairwise",
+    "plot_time",
+    "plot_universe",
+]
+
 OUTCOME_COLOURS = {
     "both": COLOURS["green"],
     "only_a": COLOURS["blue"],
@@ -57,72 +56,7 @@ OWNER_COLOURS = {
     "unknown": COLOURS["grey"],
     "none on record": PALE,
 }
-_GRID = "#E5E8EB"
-_MOST_NAMES = 60  # tasks whose names are still legible below a row of cells
-_LONGEST = 28  # characters of a name in a figure
-_ACROSS = 48  # characters of a tile's text across a mosaic
 _DECADES = 3  # an axis of more has ticks at powers of ten only
-
-
-def plot_universe(cells: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """The planned universe: one cell a planned trial, coloured by its state and cause.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        From `held`.
-    ax : Axes, optional
-        Where to draw.
-    """
-    if cells.empty:
-        return say_nothing(ax or plt.subplots(figsize=(6, 2))[1])
-    tasks, rows = list(dict.fromkeys(cells["task_id"])), _rows(cells)
-    ax = ax or plt.subplots(figsize=(max(6.5, min(15, 0.36 * len(tasks) + 2)), 1.9 + 0.42 * len(rows)))[1]
-    kinds = cell_kinds(cells)
-    place = {task: column for column, task in enumerate(tasks)}
-    for kind, task, arm, attempt in zip(kinds, cells["task_id"], cells["arm"], cells["attempt"], strict=True):
-        colour, hatch = CELLS[kind]
-        corner = (place[task] - 0.45, rows[arm, attempt] - 0.42)
-        edge = COLOURS["grey"] if colour == "white" else "white"
-        ax.add_patch(Rectangle(corner, 0.9, 0.84, facecolor=colour, hatch=hatch, edgecolor=edge, linewidth=0.8))
-    ax.set_xlim(-0.6, len(tasks) - 0.4)
-    ax.set_ylim(-0.6, len(rows) - 0.4)
-    several = cells["attempt"].nunique() > 1
-    ax.set_yticks(range(len(rows)), [f"{_name(arm)}, {attempt}" if several else _name(arm) for arm, attempt in rows])
-    if len(tasks) <= _MOST_NAMES:
-        ax.set_xticks(range(len(tasks)), [_name(task) for task in tasks], rotation=90, fontsize=8)
-    else:
-        ax.set_xticks([])
-        ax.set_xlabel(f"{len(tasks)} planned tasks")
-    ax.tick_params(length=0)
-    ax.spines[["left", "bottom"]].set_visible(False)
-    rows_downwards(ax)
-    counts = kinds.value_counts()
-    _legend(ax, [(f"{kind} ({counts[kind]})", *style) for kind, style in CELLS.items() if kind in counts])
-    return ax
-
-
-def cell_kinds(cells: pd.DataFrame) -> pd.Series[Any]:
-    """What each planned trial is in the figure: a key of `CELLS`."""
-    known = causes()
-    owner = cells["cause"].map({name: cause.owner for name, cause in known.items()})
-    failed = cells["verdict"].notna() & ~cells["verdict"].fillna(True).astype(bool)
-    finished = cells["state"] == "finished"
-    choices = {
-        "records contradict": cells["disagree"],
-        "not started": cells["state"] == "not_started",
-        "unfinished": cells["state"] == "unfinished",
-        "unreadable": cells["state"] == "unreadable",
-        "solved": cells["verdict"].fillna(False).astype(bool),
-        "not solved, budget used up": failed & (cells["cause"] == "agent_budget_exhausted"),
-        "not solved, ended by itself": failed & (owner == "agent"),
-        "not solved, harness failed": failed & (owner == "harness"),
-        "not solved, cause not known": failed & (owner.isna() | (owner == "unknown")),
-        "not solved, ended from outside": failed,
-        "ended from outside, no verdict that counts": finished & owner.notna() & ~owner.isin(["agent", "harness"]),
-    }
-    masks = [mask.fillna(False).to_numpy(dtype=bool) for mask in choices.values()]
-    return pd.Series(np.select(masks, list(choices), "finished without a verdict"), index=cells.index, dtype="string")
 
 
 def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -132,7 +66,7 @@ def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
     if table is None or not comparison.pairs:
         return say_nothing(ax, "no pairs of one attempt each")
     complete, lost = comparison.complete_pairs, comparison.pairs - comparison.complete_pairs
-    first, second = _name(comparison.arm_a), _name(comparison.arm_b)
+    first, second = shown_name(comparison.arm_a), shown_name(comparison.arm_b)
     names = {"both": "both", "only_a": f"only {first}", "only_b": f"only {second}", "neither": "neither"}
     left, unnamed = 0.0, []
     for upper, lower in (("both", "only_a"), ("only_b", "neither")):
@@ -143,11 +77,11 @@ def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
             bottom -= height
             if table[name]:
                 tile = Rectangle((left, bottom), width, height, facecolor=OUTCOME_COLOURS[name], edgecolor="white")
-                unnamed += _tile(ax, tile, names[name], table[name], light=name in ("both", "only_a"))
+                unnamed += draw_tile(ax, tile, names[name], table[name], light=name in ("both", "only_a"))
         left += width
     if lost:
         tile = Rectangle((left, 0), 1 - left, 1, facecolor="white", hatch="///", edgecolor=COLOURS["grey"])
-        unnamed += _tile(ax, tile, "incomplete", lost, light=False)
+        unnamed += draw_tile(ax, tile, "incomplete", lost, light=False)
     solved = f"{first}: {table['both'] + table['only_a']} of {complete} complete pairs solved"
     ax.text(0, 1.02, f"{solved}\n{second}: {table['both'] + table['only_b']} of {complete}", va="bottom", fontsize=9)
     if unnamed:
@@ -156,19 +90,6 @@ def plot_mosaic(comparison: Comparison, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0, 1)
     ax.set_axis_off()
     return ax
-
-
-def _tile(ax: Axes, tile: Rectangle, name: str, count: int, *, light: bool) -> list[Rectangle]:
-    """Draw a tile with its name and count in it; a tile too small for its name is handed back, for the legend."""
-    ax.add_patch(tile)
-    fits = tile.get_width() * _ACROSS > max(len(name), len(str(count))) and tile.get_height() > 0.1
-    tile.set_label(f"{name} ({count})")
-    if fits or (tile.get_width() * _ACROSS > len(str(count)) and tile.get_height() > 0.05):
-        behind = {"boxstyle": "square,pad=0.3", "facecolor": "white", "edgecolor": "none"} if tile.get_hatch() else None
-        x, y = tile.get_center()
-        text, colour = f"{name}\n{count}" if fits else str(count), "white" if light else COLOURS["ink"]
-        ax.text(x, y, text, ha="center", va="center", color=colour, fontsize=9, bbox=behind)
-    return [] if fits else [tile]
 
 
 def plot_difference(comparison: Comparison, ax: Axes | None = None) -> Axes:
@@ -194,10 +115,10 @@ def plot_difference(comparison: Comparison, ax: Axes | None = None) -> Axes:
         ax.annotate(f"{values['difference']:+.1f}", (end, row), **right)
     names = [f"{name} ({pairs})" for name, pairs in zip(shown["estimand"], shown["pairs"], strict=True)]
     ax.set_yticks(range(place + 1), [*names, f"every completion of the plan ({comparison.pairs})"])
-    ax.set_xlabel(f"{_name(comparison.arm_a)} less {_name(comparison.arm_b)} (pp)")
+    ax.set_xlabel(f"{shown_name(comparison.arm_a)} less {shown_name(comparison.arm_b)} (pp)")
     ax.margins(x=0.14)
     ax.set_ylim(-0.5, place + 0.5)
-    ax.grid(axis="x", color=_GRID)
+    ax.grid(axis="x", color=GRID)
     rows_downwards(ax)
     return ax
 
@@ -227,7 +148,7 @@ def plot_causes(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
             place = row + (number - (len(arms) - 1) / 2) * height
             owner = owners[name] if pd.notna(owners[name]) else "none on record"
             ax.barh(place, counts[name], height=height * 0.9, color=OWNER_COLOURS[owner])
-            ax.text(counts[name], place, f" {counts[name]}  {_name(arm)}", va="center", fontsize=8)
+            ax.text(counts[name], place, f" {counts[name]}  {shown_name(arm)}", va="center", fontsize=8)
     ax.set_yticks(range(len(order)), order)
     ax.set_xlabel("trials")
     ax.margins(x=0.2)
@@ -235,7 +156,7 @@ def plot_causes(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     rows_downwards(ax)
     present = [owner if pd.notna(owner) else "none on record" for owner in owners]
     entries = [(owner, colour, "") for owner, colour in OWNER_COLOURS.items() if owner in present]
-    _legend(ax, entries, title="whose doing", alignment="left")
+    legend_of(ax, entries, title="whose doing", alignment="left")
     return ax
 
 
@@ -276,18 +197,18 @@ def plot_pairwise(
         alone = points[points[arm].notna() & points[arms[1 - axis]].isna()][arm]
         xy = (alone, [margin] * len(alone)) if axis == 0 else ([margin] * len(alone), alone)
         if len(alone):
-            label = f"only {_name(arm)} ({len(alone)})"
+            label = f"only {shown_name(arm)} ({len(alone)})"
             ax.plot(*xy, "|" if axis == 0 else "_", color=COLOURS["vermilion"], markersize=10, label=label)
     ax.plot([low, high], [low, high], color=COLOURS["grey"], linewidth=0.8)
     ax.set(xscale="log", yscale="log", xlim=(margin / 1.2, high), ylim=(margin / 1.2, high))
     name = quantity.replace("_", " ")
-    ax.set(xlabel=f"{name}, {_name(arms[0])}", ylabel=f"{name}, {_name(arms[1])}")
+    ax.set(xlabel=f"{name}, {shown_name(arms[0])}", ylabel=f"{name}, {shown_name(arms[1])}")
     for one in (ax.xaxis, ax.yaxis):  # in plain numbers: the house style takes "$10^5$" literally
         one.set_major_locator(LogLocator(subs=(1,) if high / margin > 10**_DECADES else (1, 2, 5)))
         one.set_major_formatter(EngFormatter(sep=""))
         one.set_minor_formatter(NullFormatter())
-    ax.grid(color=_GRID)
-    legend_above(ax, ncols=1 if max(len(str(arm)) for arm in arms) > _LONGEST // 2 else 3)
+    ax.grid(color=GRID)
+    legend_above(ax, ncols=1 if max(len(str(arm)) for arm in arms) > LONGEST // 2 else 3)
     return ax
 
 
@@ -319,31 +240,8 @@ def plot_time(arms: pd.DataFrame, ax: Axes | None = None) -> Axes:
         height=0.6,
     )
     timed = arms.groupby("arm", sort=False)["timed"].first()
-    ax.set_yticks(range(len(order)), [f"{_name(arm)} ({timed[arm]})" for arm in order])
+    ax.set_yticks(range(len(order)), [f"{shown_name(arm)} ({timed[arm]})" for arm in order])
     ax.set_xlabel("seconds per timed trial")
     rows_downwards(ax)
     legend_above(ax, ncols=4)
     return ax
-
-
-def _rows(cells: pd.DataFrame) -> dict[tuple[str, int], int]:
-    """The row of each arm and attempt: arms in their order, attempts below one another."""
-    pairs = cells[KEY].drop_duplicates(["arm", "attempt"])
-    order = sorted(
-        zip(pairs["arm"], pairs["attempt"], strict=True), key=lambda pair: (arms_of(cells).index(pair[0]), pair[1])
-    )
-    return {pair: row for row, pair in enumerate(order)}
-
-
-def _name(value: object) -> str:
-    """A name in one line, its middle left out if it is long: arms named after paths differ at their ends."""
-    name = " ".join(plain(value, most=10_000).split())
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2 - 1]}…{name[-_LONGEST // 2 :]}"
-
-
-def _legend(ax: Axes, entries: list[tuple[str, str, str]], **options: Any) -> None:
-    handles = [
-        Patch(facecolor=colour, hatch=hatch, edgecolor=COLOURS["grey"] if colour == "white" else "white", label=label)
-        for label, colour, hatch in entries
-    ]
-    legend_above(ax, handles=handles, ncols=min(3, len(handles)), fontsize=8.5, columnspacing=1.2, **options)

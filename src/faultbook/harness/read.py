@@ -16,9 +16,7 @@ from faultbook.tables import Trials, typed
 
 Paths = str | Path | Sequence[str | Path]
 
-
-_FOREIGN: tuple[Any, ...] = (journal, harbor, terminal_bench, inspect_log, swe_bench, lm_eval)
-_MODULES = (trial_csv, *_FOREIGN)
+_MODULES: tuple[Any, ...] = (trial_csv, journal, harbor, terminal_bench, inspect_log, swe_bench, lm_eval)
 FORMATS = tuple(module.FORMAT for module in _MODULES)
 _DEPTH = 2  # folders below the named one in which runs are looked for
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from faultbook.harness.pairs import changed_tasks, side_by_side
-from faultbook.harness.plan import held, plan, two_arms
+from faultbook.harness.plan import KEY, held, plan, two_arms
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.tables import USAGE_STATUSES
 
@@ -97,7 +97,7 @@ def usage(
     types = dict.fromkeys(("finished", "metered", *USAGE_STATUSES), "int64")
     by_arm = pd.DataFrame(rows, columns=_ARM_COLUMNS).astype(types)
     paired = [_paired(cells, chosen, name, level, seed) for name in QUANTITIES]
-    suspected = cells.loc[cells["usage_status"] == "zero_suspect", ["arm", "task_id", "attempt", "state", "cause"]]
+    suspected = cells.loc[cells["usage_status"] == "zero_suspect", [*KEY, "state", "cause"]]
     return Usage(by_arm, pd.DataFrame(paired, columns=_PAIRED_COLUMNS), suspected.reset_index(drop=True))
 
 

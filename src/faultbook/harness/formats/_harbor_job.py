@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from faultbook.errors import DataError
 from faultbook.harness.files import Files
 from faultbook.harness.formats._harbor_models import AgentConfig, JobConfig, JobLock, Part, last_part
+from faultbook.harness.formats._rows import LINK, head, named_arm
 from faultbook.values import count, part, text
 
 RESULTS = ("result.json", "results.json")  # the second name is the one that Harbor's documentation gives
@@ -171,12 +172,7 @@ def arm_name(agent: AgentConfig | None) -> str | None:
     model = agent.model_name
     if model is not None and not agent.skip_model_parsing:
         model = text(model.partition("/")[2]) or model
-    return named(agent.name or agent.import_path, model)
-
-
-def named(agent: str | None, model: str | None) -> str | None:
-    """An arm by its agent and, where one is on record, its model."""
-    return f"{agent} ({model})" if agent and model else agent
+    return named_arm(agent.name or agent.import_path, model)
 
 
 def load(folder: Path, name: str, model: type[_Document], files: Files) -> _Document | None:
@@ -201,7 +197,7 @@ def plain_file(folder: Path, *names: str) -> Path | None:
     for name in names:
         place /= name
         if place.is_symlink():
-            raise DataError(f"{place.relative_to(folder)} is a symbolic link, which is not followed", file=place)
+            raise DataError(f"{place.relative_to(folder)} is {LINK}", file=place)
     return place if place.is_file() else None
 
 
@@ -221,8 +217,8 @@ def folder_kind(path: Path) -> str | None:
 
 
 def _own_kind(path: Path) -> str | None:
-    results = b"".join(_head(path / name) for name in RESULTS)
-    config = _head(path / "config.json")
+    results = b"".join(head(path / name, _PEEK) for name in RESULTS)
+    config = head(path / "config.json", _PEEK)
     if _holds(results, _OF_JOBS) or _holds(config, _OF_JOB_CONFIGS):
         return "job"
     if _holds(results, _OF_TRIALS) or _holds(config, _OF_TRIAL_CONFIGS):
@@ -239,12 +235,5 @@ def _kind_of_children(path: Path) -> str | None:
     return None
 
 
-def _head(file: Path) -> bytes:
-    if not file.is_file():
-        return b""
-    with file.open("rb") as opened:
-        return opened.read(_PEEK)
-
-
-def _holds(head: bytes, keys: Iterable[bytes]) -> bool:
-    return any(key in head for key in keys)
+def _holds(start: bytes, keys: Iterable[bytes]) -> bool:
+    return any(key in start for key in keys)

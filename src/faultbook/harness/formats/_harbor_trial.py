@@ -15,6 +15,7 @@ from faultbook.harness.files import Files
 from faultbook.harness.formats._harbor_job import plain_file, reason
 from faultbook.harness.formats._harbor_models import AgentResult, ExceptionInfo, Timing, TrialResult
 from faultbook.harness.formats._harbor_usage import NOTHING, Usage, measured, total
+from faultbook.harness.formats._rows import sum_of_all
 from faultbook.harness.formats.atif import Summary, summary
 from faultbook.taxonomy import Classification, Observation, classify
 
@@ -82,8 +83,8 @@ class Reward:
 
     @property
     def resolved(self) -> bool | None:
-        """True for 1, False below it, None outside [0, 1] or without a reward."""
-        return self.value == 1 if self.value is not None and 0 <= self.value <= 1 else None
+        """The verdict that follows from it."""
+        return fields.resolved_by(self.value)
 
 
 NO_REWARD = Reward()
@@ -183,9 +184,8 @@ def seconds(result: TrialResult) -> dict[str, Any]:
 def _summed(spans: list[Timing | None]) -> tuple[float | None, str | None]:
     begun = [span for span in spans if span is not None and (span.started_at or span.finished_at)]
     durations = [values.seconds_between(span.started_at, span.finished_at) for span in begun]
-    known = [duration for duration, _ in durations if duration is not None]
     note = fields.joined_notes(*(note for _, note in durations))
-    return (sum(known) if known and len(known) == len(begun) else None), note
+    return sum_of_all(duration for duration, _ in durations), note
 
 
 # --- usage
@@ -219,7 +219,7 @@ def usage_fields(result: TrialResult, folder: Path, files: Files) -> dict[str, A
         "cache_included": None if found.input_tokens is None else True,
         "cost": found.cost,
         "usage_status": found.status,
-        "requests": _all(requests),
+        "requests": values.count(sum_of_all(requests)),
         "note": fields.joined_notes(*notes),
     }
 
@@ -249,8 +249,3 @@ def _recorded(result: AgentResult | None) -> Usage:
     if result is None:
         return NOTHING
     return measured(result.n_input_tokens, result.n_cache_tokens, result.n_output_tokens, result.cost_usd)
-
-
-def _all(numbers: list[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    return values.count(sum(known)) if known and len(known) == len(numbers) else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from faultbook.harness.fields import usage_status
+from faultbook.harness.formats._rows import sum_of_all
 from faultbook.values import amount, count
 
 BEST_LAST = ("absent", "zero_suspect", "partial", "reported")
@@ -61,9 +62,9 @@ def total(parts: Sequence[Usage]) -> Usage:
         status = "zero_suspect" if statuses and statuses <= {"absent", "zero_suspect"} else "partial"
     return Usage(
         count(_sum(part.input_tokens for part in parts)),
-        count(_sum_of_all(part.cache_tokens for part in parts)),
+        count(sum_of_all(part.cache_tokens for part in parts)),
         count(_sum(part.output_tokens for part in parts)),
-        amount(_sum_of_all(part.cost for part in parts)),
+        amount(sum_of_all(part.cost for part in parts)),
         status if parts else "absent",
     )
 
@@ -71,8 +72,3 @@ def total(parts: Sequence[Usage]) -> Usage:
 def _sum(values: Iterable[float | None]) -> float | None:
     given = [value for value in values if value is not None]
     return sum(given) if given else None
-
-
-def _sum_of_all(values: Iterable[float | None]) -> float | None:
-    found = list(values)
-    return None if None in found else _sum(found)

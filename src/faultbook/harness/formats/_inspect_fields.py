@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from faultbook.harness.fields import usage_status
+from faultbook.harness.fields import resolved_by, usage_status
+from faultbook.harness.formats._rows import sum_of_all
 from faultbook.taxonomy import Observation, named
 from faultbook.values import amount, count, number, text
 
@@ -36,8 +37,8 @@ class Verdict:
 
     @property
     def resolved(self) -> bool | None:
-        """True for 1, False from 0 up to 1, missing otherwise."""
-        return None if self.reward is None or not 0 <= self.reward <= 1 else self.reward == 1
+        """The verdict that follows from it."""
+        return resolved_by(self.reward)
 
 
 def verdict(scores: Mapping[str, Any] | None, scorers: tuple[str, ...], metric: str | None) -> Verdict:
@@ -135,9 +136,7 @@ def usage_fields(models: Mapping[str, Any], version: str | None) -> dict[str, An
 
 def _total(used: list[Any], name: str) -> float | None:
     """Sum over models; Inspect's default of 0 for a field that a log does not hold is no number."""
-    values = [amount(getattr(usage, name)) if name in usage.model_fields_set else None for usage in used]
-    given = [value for value in values if value is not None]
-    return sum(given) if given and len(given) == len(values) else None
+    return sum_of_all(amount(getattr(usage, name)) if name in usage.model_fields_set else None for usage in used)
 
 
 def _excludes_cache(models: Mapping[str, Any], version: str | None) -> bool:

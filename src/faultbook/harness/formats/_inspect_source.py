@@ -24,6 +24,7 @@ from zipfile import BadZipFile, ZipFile
 
 from faultbook.errors import DataError, FaultbookError
 from faultbook.harness.files import Files
+from faultbook.harness.formats._rows import known_digest
 from faultbook.values import count, part, text
 
 # Results, statistics and the plan of solvers say nothing of a trial, so that what is wrong with them costs none.
@@ -99,16 +100,9 @@ def open_log(path: Path, files: Files) -> Log | Refused:
     try:
         return _from_json(path, files, module) if path.suffix.casefold() == ".json" else _from_zip(path, files, module)
     except DataError as error:
-        return Refused(error.problem, sha256=_digest(path, files))
+        return Refused(error.problem, sha256=known_digest(path, files))
     except Exception as error:  # whatever zipfile, a decompressor or a model raises on a file that is broken
-        return Refused(_reason(error), sha256=_digest(path, files))
-
-
-def _digest(path: Path, files: Files) -> str | None:
-    try:
-        return files.sha256(path)
-    except KeyError:
-        return None
+        return Refused(_reason(error), sha256=known_digest(path, files))
 
 
 def _from_json(path: Path, files: Files, module: Any) -> Log:

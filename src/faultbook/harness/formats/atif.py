@@ -13,6 +13,7 @@ from typing import Any
 
 from faultbook.harness.fields import joined_notes
 from faultbook.harness.formats._harbor_usage import NOTHING, Usage, measured, total
+from faultbook.harness.formats._rows import sum_of_all
 from faultbook.values import amount, count, part, text
 
 VERSIONS = tuple(f"ATIF-v1.{minor}" for minor in range(9))
@@ -137,9 +138,7 @@ def _metrics(metrics: Any, names: tuple[str, str, str, str]) -> Usage:
 
 
 def _requests(steps: list[Mapping[str, Any]], used: list[Usage]) -> int | None:
-    calls = [_calls(step, usage) for step, usage in zip(steps, used, strict=True)]
-    known = [number for number in calls if number is not None]
-    return count(sum(known)) if known and len(known) == len(calls) else None
+    return count(sum_of_all(_calls(step, usage) for step, usage in zip(steps, used, strict=True)))
 
 
 def _calls(step: Mapping[str, Any], usage: Usage) -> int | None:

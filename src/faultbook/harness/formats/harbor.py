@@ -31,13 +31,12 @@ from faultbook.harness.formats._harbor_models import (
     TrialResult,
     last_part,
 )
+from faultbook.harness.formats._rows import LINK, UNKNOWN_ARM, known_digest, named_arm, unmetered
 from faultbook.values import number, stamp, text
 
 __all__ = ["FORMAT", "JobSummary", "job_summary", "planned", "read", "recognises"]
 
 FORMAT = "harbor"
-UNKNOWN_ARM = "unknown"
-
 _OF_TRIALS = (*_harbor_job.RESULTS, "config.json", "trial.log", "exception.txt")
 
 
@@ -134,7 +133,7 @@ class _Reader:
 
     def _row(self, folder: Path) -> dict[str, Any]:
         if folder.is_symlink():
-            return self.unreadable(folder, folder, "a symbolic link, which is not followed")
+            return self.unreadable(folder, folder, LINK)
         found = (plain_file(folder, name) for name in _harbor_job.RESULTS)
         file = next((file for file in found if file is not None), None)
         if file is None:
@@ -148,11 +147,7 @@ class _Reader:
 
     def unreadable(self, folder: Path, file: Path, why: str) -> dict[str, Any]:
         """The row of what cannot be read; who and what it was is told from the files beside it."""
-        return self._base(folder, file, None, self._config(folder)) | {
-            "state": "unreadable",
-            "usage_status": "absent",
-            "note": why,
-        }
+        return self._base(folder, file, None, self._config(folder)) | unmetered("unreadable", why)
 
     def _config(self, folder: Path) -> TrialConfig | None:
         return None if folder.is_symlink() else _harbor_job.load(folder, "config.json", TrialConfig, self._files)
@@ -161,7 +156,7 @@ class _Reader:
         config = self._config(folder)
         row = self._base(folder, folder / "config.json" if config is not None else folder, None, config)
         job_note = self._job.summary.note if self._job is not None else None
-        row |= {"state": "unfinished", "usage_status": "absent", "note": joined_notes("no result.json", job_note)}
+        row |= unmetered("unfinished", "no result.json", job_note)
         exception = self._raised(folder)
         return row if exception is None else row | _harbor_trial.ending([exception], None, None)
 
@@ -218,7 +213,7 @@ class _Reader:
         info = result.agent_info if result is not None else None
         model = info.model_info.name if info is not None and info.model_info is not None else None
         asked = _harbor_job.arm_name(config.agent) if config is not None else None
-        ran = _harbor_job.named(info.name, model) if info is not None else None
+        ran = named_arm(info.name, model) if info is not None else None
         arms = set(self._job.arms) if self._job is not None else set()
         return asked or ran or (arms.pop() if len(arms) == 1 else None) or UNKNOWN_ARM
 
@@ -250,8 +245,4 @@ def _is_trial(child: Path) -> bool:
 
 
 def _source(file: Path, files: Files) -> dict[str, Any]:
-    try:
-        digest: str | None = files.sha256(file)
-    except KeyError:
-        digest = None
-    return {"source_path": str(file), "source_sha256": digest}
+    return {"source_path": str(file), "source_sha256": known_digest(file, files)}

@@ -21,6 +21,7 @@ from faultbook.harness.fields import cause_fields, joined_notes
 from faultbook.harness.files import Files
 from faultbook.harness.formats._inspect_fields import ends, usage_fields, verdict
 from faultbook.harness.formats._inspect_source import Log, Refused, Sample, inspect_log_module, open_log
+from faultbook.harness.formats._rows import UNKNOWN_ARM, head, named_arm, unmetered
 from faultbook.taxonomy import classify
 from faultbook.values import amount, count, part, seconds_between, text
 
@@ -28,7 +29,6 @@ FORMAT = "inspect"
 _PEEK = 4096
 _START = re.compile(rb'"status"\s*:\s*"(?:started|success|cancelled|error)"\s*,\s*"eval"\s*:\s*\{')
 _LOG_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json|.*\.eval", re.IGNORECASE)
-UNKNOWN_ARM = "unknown"
 _NO_MODEL = "none/none"
 _LINK = "a symbolic link inside the folder, which is not followed; name what it points to"
 _INVALID = "invalidated"
@@ -68,7 +68,7 @@ def read(path: Path, files: Files, *, arm: str | None = None, metric: str | None
     """
     inspect_log_module()
     for place in _logs(path):
-        found = Refused(_LINK) if place != path and place.is_symlink() else open_log(place, files)
+        found = _opened(place, path, files)
         if isinstance(found, Refused):
             yield _unreadable(found, arm or UNKNOWN_ARM, place, None)
             continue
@@ -91,7 +91,7 @@ def planned(path: Path, files: Files, *, arm: str | None = None) -> list[dict[st
     inspect_log_module()
     rows: dict[tuple[str, str, int], None] = {}
     for place in _logs(path):
-        log = Refused(_LINK) if place != path and place.is_symlink() else open_log(place, files)
+        log = _opened(place, path, files)
         if isinstance(log, Log):
             samples, epochs = log.header.eval.dataset.sample_ids or [], log.header.eval.config.epochs or 1
             name = arm or _arm(log.header)
@@ -103,10 +103,7 @@ def planned(path: Path, files: Files, *, arm: str | None = None) -> list[dict[st
 def _is_log(path: Path) -> bool:
     if path.suffix.casefold() == ".eval":
         return path.is_file()
-    if path.suffix.casefold() != ".json" or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _START.search(file.read(_PEEK)) is not None
+    return path.suffix.casefold() == ".json" and _START.search(head(path, _PEEK)) is not None
 
 
 def _logs(path: Path) -> Iterator[Path]:
@@ -121,6 +118,11 @@ def _logs(path: Path) -> Iterator[Path]:
             place = Path(folder) / name
             if name in links or _LOG_NAME.fullmatch(name) or (not place.is_symlink() and recognises(place)):
                 yield place
+
+
+def _opened(place: Path, path: Path, files: Files) -> Log | Refused:
+    """A log; links inside the folder that the caller named are not followed."""
+    return Refused(_LINK) if place != path and place.is_symlink() else open_log(place, files)
 
 
 def _trial(sample: Sample, log: Log, metric: str | None) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def _run_notes(summary: Any, log: Log) -> Iterator[str]:
 
 
 def _unreadable(refused: Refused, arm: str, path: Path, log: Log | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"arm": arm, "state": "unreadable", "usage_status": "absent", "note": refused.why}
+    row: dict[str, Any] = {"arm": arm, **unmetered("unreadable", refused.why)}
     if log is not None and refused.sample_id is not None:
         row["task_id"] = _task(log.header, refused.sample_id)
     if refused.epoch is not None:
@@ -193,7 +195,7 @@ def _arm(header: Any) -> str:
     spec = header.eval
     model = None if spec.model == _NO_MODEL else text(spec.model)
     solver = text(spec.solver)
-    return f"{solver} ({model})" if solver and model else solver or model or text(spec.task) or FORMAT
+    return named_arm(solver, model) or model or text(spec.task) or FORMAT
 
 
 def _task(header: Any, sample: Any) -> str | None:

@@ -30,35 +30,24 @@ read as well, with a note. A trial that started and has no end is unfinished, wh
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from faultbook.errors import DataError
-from faultbook.harness.fields import cause_fields, joined_notes, usage_status
 from faultbook.harness.files import Files, changed
-from faultbook.journal_chain import (
-    FINDINGS,
-    JOURNAL,
-    RUN_STARTED,
-    TRIAL_FINISHED,
-    Story,
-    lines,
-    trial_key,
-)
-from faultbook.taxonomy import Observation, classify
-from faultbook.values import amount, count, number, part, text, truth
+from faultbook.harness.formats._journal_rows import FORMAT, Names, Row, finished_row, unfinished_row, unreadable_row
+from faultbook.harness.formats._rows import LINK
+from faultbook.harness.requests import LEDGER, read_requests, usage_by_trial
+from faultbook.journal_chain import JOURNAL, RUN_STARTED, TRIAL_FINISHED, Story, lines, trial_key
+from faultbook.values import count, part, text
 
-FORMAT = "journal"
+__all__ = ["COLUMNS", "FORMAT", "planned", "read", "recognises", "verify"]
+
 COLUMNS = ["file", "line", "seq", "finding", "detail"]
-_NOTED = ("duplicate_terminal", "trial_finished_without_start", "other_run")  # in the row of a trial's end
+Used = dict[tuple[Any, Any], dict[str, Any]]  # columns of usage by trial_id and attempt
 _FIRST_LINE = 1 << 20  # bytes of it that are looked at: a plan of thousands of trials fits
-_SECONDS = ("setup", "agent", "verifier", "total")
-_COUNTS = ("input_tokens", "cache_tokens", "output_tokens", "requests")
-
-Row = dict[str, Any]
 
 
 def recognises(path: Path) -> bool:
@@ -91,32 +80,52 @@ def read(path: Path, files: Files, *, arm: str | None = None, metric: str | None
     Yields
     ------
     dict
-        Columns of the table `Trials`. `source_version` is the commit, with "+dirty" where it alone does not give the
-        program that ran.
+        Columns of the table `Trials`. What a trial used is what its end says; where that says nothing, the sum of its
+        requests in `ledger.sqlite` beside the folders of runs, if there is one. `source_version` is the commit, with
+        "+dirty" where it alone does not give the program that ran.
 
     Raises
     ------
     DataError
         If the journal changed since it was read before, or holds several arms and they are to have one name.
     """
+    requests: dict[str, Used] = {}
+    for row in _trials(path, files, arm):
+        run_id = row.get("run_id")
+        if run_id is not None and row.get("usage_status") == "absent" and row.get("requests") is None:
+            if run_id not in requests:
+                requests[run_id] = _requests(_journal(path).absolute().parent.parent / LEDGER, run_id, files)
+            row |= requests[run_id].get((row.get("trial_id"), row.get("attempt")), {})
+        yield row
+
+
+def _requests(ledger: Path, run_id: str, files: Files) -> Used:
+    """What the ledger beside the runs says that trials used; nothing where there is none that can be read."""
+    try:
+        return dict(usage_by_trial(read_requests(ledger, run_id, files=files))) if ledger.is_file() else {}
+    except DataError:
+        return {}
+
+
+def _trials(path: Path, files: Files, arm: str | None) -> Iterator[Row]:
     journal = _journal(path)
     content, problem = _content(path, files)
     if content is None:
-        yield _unreadable(journal, arm, problem)
+        yield unreadable_row(journal, arm, problem)
         return
     source = {"source_format": FORMAT, "source_path": str(journal), "source_sha256": files.sha256(journal)}
-    story, names, n_rows = Story(), _Names(journal, arm), 0
+    story, names, n_rows = Story(), Names(journal, arm), 0
     for line in lines(content):
         start = story.open.get(trial_key(line.record)) if line.record is not None else None
         faults = [name for name, _ in story.take(line)]
         if line.event == TRIAL_FINISHED and line.record is not None:
             n_rows += 1
-            yield _finished(line.record, start, faults, story, names) | source
+            yield finished_row(line.record, start, faults, story, names) | source
     for start in story.open.values():
         n_rows += 1
-        yield _unfinished(start, story, names) | source
+        yield unfinished_row(start, story, names) | source
     if n_rows == 0 and (story.broken is not None or story.n_records == 0):
-        yield _unreadable(journal, arm, story.broken or "it holds no complete line") | source
+        yield unreadable_row(journal, arm, story.broken or "it holds no complete line") | source
 
 
 def planned(path: Path, files: Files, *, arm: str | None = None) -> list[Row] | None:
@@ -134,7 +143,7 @@ def planned(path: Path, files: Files, *, arm: str | None = None) -> list[Row] | 
     plan = part(first.data, "plan") if first is not None and first.event == RUN_STARTED and not first.faults else None
     if not isinstance(plan, list) or not plan:
         return None
-    names, rows = _Names(_journal(path), arm), []
+    names, rows = Names(_journal(path), arm), []
     for trial in plan:
         row = {"arm": text(part(trial, "arm")), "task_id": text(part(trial, "task_id"))}
         attempt = count(part(trial, "attempt"))
@@ -188,7 +197,7 @@ def _content(path: Path, files: Files) -> tuple[bytes | None, str]:
     """The journal, or why it cannot be read."""
     journal = _journal(path)
     if journal != path and journal.is_symlink():
-        return None, f"{JOURNAL} is a symbolic link, which is not followed"
+        return None, f"{JOURNAL} is {LINK}"
     try:
         content = files.read_bytes(journal)
     except DataError as error:
@@ -196,114 +205,3 @@ def _content(path: Path, files: Files) -> tuple[bytes | None, str]:
             raise
         return None, error.problem
     return (content, "") if content.strip(b"\0 \t\r\n") else (None, "empty file")
-
-
-# ---- rows -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Names:
-    """The names of arms: as recorded, or the one that is given to the run's only arm."""
-
-    journal: Path
-    arm: str | None
-    recorded: set[str] = field(default_factory=set)
-
-    def given(self, recorded: str) -> str:
-        self.recorded.add(recorded)
-        if self.arm is not None and len(self.recorded) > 1:
-            problem = f"holds arms {', '.join(sorted(self.recorded))}, which cannot all be called '{self.arm}'"
-            raise DataError(problem, file=self.journal, mend="leave the arm's name out")
-        return self.arm or recorded
-
-
-def _identity(record: dict[str, Any], start: dict[str, Any] | None, story: Story, names: _Names) -> Row:
-    """Who ran what, of the record itself, else of the trial's start; a run without arms is one of its own kind."""
-    found = {name: text(part(record, "data", name)) or text(part(start, "data", name)) for name in ("arm", "task_id")}
-    attempt = count(part(record, "data", "attempt")) or count(part(start, "data", "attempt"))
-    run_id = text(record.get("run_id"))
-    arm = names.given(found["arm"] or story.kind or run_id or names.journal.resolve().parent.name or FORMAT)
-    row = {"arm": arm, "task_id": found["task_id"], "run_id": run_id, "source_version": story.version}
-    row |= {"trial_id": text(part(record, "data", "trial_id"))}
-    return row | ({"attempt": attempt} if attempt else {})
-
-
-def _finished(
-    record: dict[str, Any], start: dict[str, Any] | None, faults: list[str], story: Story, names: _Names
-) -> Row:
-    data = part(record, "data")
-    verdict, doubt = _verdict(part(data, "verdict"))
-    usage = {name: count(part(data, "usage", name)) for name in _COUNTS}
-    ending, silence = _ending(part(data, "termination"), verdict)
-    notes = [FINDINGS[name] for name in faults if name in _NOTED]
-    if start is not None and any(_differ(record, start, name) for name in ("arm", "task_id", "attempt")):
-        notes.append("its start names another arm, task or attempt")
-    identity = _identity(record, start, story, names)
-    if identity["task_id"] is None:
-        notes.append("no task on record")
-    behind = f"not verified ({story.broken})" if story.broken else None
-    return {
-        **identity,
-        "state": "finished",
-        **verdict,
-        **ending,
-        **{f"{name}_seconds": amount(part(data, "seconds", name)) for name in _SECONDS},
-        **usage,
-        "cache_included": truth(part(data, "usage", "cache_included")),
-        "cost": amount(part(data, "usage", "cost")),
-        "usage_status": usage_status(usage["input_tokens"], usage["output_tokens"]),
-        "started_at": text(part(start, "at")),
-        "note": joined_notes(doubt, silence, *notes, behind),
-    }
-
-
-def _differ(record: dict[str, Any], start: dict[str, Any], name: str) -> bool:
-    one, other = (part(each, "data", name) for each in (record, start))
-    return one is not None and other is not None and bool(one != other)
-
-
-def _verdict(verdict: Any) -> tuple[Row, str | None]:
-    """What the verifier said, and what is odd about it."""
-    resolved, reward = truth(part(verdict, "resolved")), number(part(verdict, "reward"))
-    odd = None
-    if reward is not None and not 0 <= reward <= 1:
-        odd = f"reward {reward:g} is outside [0, 1]"
-    elif resolved is None and reward is not None:
-        resolved = reward == 1
-    elif reward is not None and resolved != (reward == 1) and reward in (0, 1):
-        odd = f"resolved is {resolved} beside a reward of {reward:g}"
-    return {"resolved": resolved, "reward": reward}, odd
-
-
-def _ending(termination: Any, verdict: Row) -> tuple[Row, str | None]:
-    """Why the trial ended; nothing is concluded where nothing is on record."""
-    kind = text(part(termination, "kind"))
-    if kind is None:
-        return {}, "no cause of its end on record"
-    found = classify([Observation(vocabulary="runtime", name=kind)])
-    told = text(part(termination, "source")) in (None, "observed")
-    if not told or truth(part(termination, "read_from_text")):
-        found = replace(found, source="inferred")
-    name = None if found.cause.name == "completed" else kind
-    return {**cause_fields(found, verdict["resolved"], verdict["reward"]), "exception_type": name}, None
-
-
-def _unfinished(start: dict[str, Any], story: Story, names: _Names) -> Row:
-    notes = [
-        f"the run ended before it did ({story.end})" if story.end else None,
-        f"no end on record, but one may be lost ({story.broken})" if story.broken else None,
-        "the journal's last line is cut off" if story.is_cut_off else None,
-    ]
-    row = _identity(start, None, story, names)
-    return {
-        **row,
-        "state": "unfinished",
-        "usage_status": "absent",
-        "started_at": text(start.get("at")),
-        "note": joined_notes(*notes),
-    }
-
-
-def _unreadable(journal: Path, arm: str | None, problem: str) -> Row:
-    row = {"arm": arm or journal.resolve().parent.name or FORMAT, "state": "unreadable", "usage_status": "absent"}
-    return {**row, "note": problem, "source_format": FORMAT, "source_path": str(journal)}

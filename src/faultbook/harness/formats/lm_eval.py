@@ -16,48 +16,33 @@ What the format means, from the harness itself (`lm_eval/loggers/evaluation_trac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from faultbook import values
 from faultbook.errors import DataError
-from faultbook.harness import fields
 from faultbook.harness.files import Files
+from faultbook.harness.formats._lm_eval_samples import Run, chosen, document_fields, is_record, survey
+from faultbook.harness.formats._rows import (
+    LINK_TO_NAME,
+    check_exists,
+    head,
+    optional_document,
+    row,
+    subfolders,
+    unopened,
+)
 
 FORMAT = "lm-eval"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(?:\.[0-9]+)?"
 _SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl", re.DOTALL)
 _RESULTS = re.compile(rf"(?P<stem>.+)_(?P<date>{_DATE})\.json", re.DOTALL)
 _UNSAFE = re.compile(r'["<>:/|\\?*\[\]]+')  # what the harness writes as "__" in a folder's name
-_RECORD = "doc_id doc target arguments resps filtered_resps filter metrics doc_hash prompt_hash target_hash"
-_KNOWN = frozenset(_RECORD.split())  # no metrics, where a record of an older version does not list those
-_SAID = {"True": True, "False": False}  # what the harness writes of a truth value of NumPy's
 _DEPTH = 2  # folders below the one named: <experiment>/<model>
 _PEEK = 1 << 12
-_LINK = "a symbolic link, not followed: name what it points to by itself"
 _NO_SAMPLES = "results without samples: the harness writes them with --log_samples"
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What the results file beside it says of a samples file."""
-
-    arm: str
-    date: str | None = None
-    version: str | None = None
-    higher_is_better: dict[str, Any] = field(default_factory=dict)
-    note: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The metric and filter that rewards are of, or why there are none."""
-
-    metric: str | None
-    filter: str | None
-    note: str | None = None
 
 
 def recognises(path: Path) -> bool:
@@ -94,20 +79,18 @@ def read(path: Path, files: Files, *, arm: str | None = None, metric: str | None
     DataError
         If there is no such file or folder.
     """
-    if not path.exists():
-        raise DataError("no such file or folder", file=path)
+    check_exists(path)
     if not path.is_dir():
         yield from _samples(path, files, _runs(path.parent, files, arm), metric)
         return
     for folder in _folders(path):
         if folder.is_symlink() and folder != path:
-            yield _row(_Run(arm or folder.name), folder, files, "unreadable", note=_LINK)
+            yield _row(Run(arm or folder.name), folder, files, "unreadable", note=LINK_TO_NAME)
             continue
         try:
             yield from _model(folder, files, arm, metric)
         except OSError as error:
-            why = f"the folder cannot be opened ({error.strerror})"
-            yield _row(_Run(arm or folder.name), folder, files, "unreadable", note=why)
+            yield _row(Run(arm or folder.name), folder, files, "unreadable", note=unopened(folder, error).why)
 
 
 def planned(path: Path, files: Files, *, arm: str | None = None) -> list[dict[str, Any]] | None:
@@ -124,7 +107,7 @@ def _model(folder: Path, files: Files, arm: str | None, metric: str | None) -> I
             continue
         dates.add(parts["date"])
         if file.is_symlink():
-            yield _row(_of_date(runs, parts["date"]), file, files, "unreadable", note=_LINK)
+            yield _row(_of_date(runs, parts["date"]), file, files, "unreadable", note=LINK_TO_NAME)
         else:
             yield from _samples(file, files, runs, metric)
     for file in _listed(folder):
@@ -133,117 +116,35 @@ def _model(folder: Path, files: Files, arm: str | None, metric: str | None) -> I
             yield _row(_of_date(runs, parts["date"]), file, files, "unreadable", note=_NO_SAMPLES)
 
 
-def _samples(path: Path, files: Files, runs: dict[str | None, _Run], metric: str | None) -> Iterator[dict[str, Any]]:
+def _samples(path: Path, files: Files, runs: dict[str | None, Run], metric: str | None) -> Iterator[dict[str, Any]]:
     parts = _SAMPLES.fullmatch(path.name)
     task, run = (parts["task"], _of_date(runs, parts["date"])) if parts else (path.stem, runs[None])
     try:
-        filters, metrics = _survey(record for _, record in files.json_lines(path))
+        filters, metrics = survey(record for _, record in files.json_lines(path))
         if not filters:
             raise DataError("no line is a record" if path.stat().st_size else "empty file")
-        choice = _chosen(filters, metrics, metric)
+        choice = chosen(filters, metrics, metric)
     except (DataError, OSError) as error:
         yield _row(run, path, files, "unreadable", note=error.problem if isinstance(error, DataError) else str(error))
         return
-    row = _row(run, path, files, "unreadable")
     for number, record in files.json_lines(path):
-        if isinstance(record, dict) and _identity(record) != (None, None):
+        if is_record(record):
             if values.text(record.get("filter")) == choice.filter:
-                yield {**row, **_document(record, values.text(task) or FORMAT, run, choice)}
+                told = document_fields(record, values.text(task) or FORMAT, run, choice)
+                yield {**_row(run, path, files, "finished"), **told}
             continue
         why = record.problem if isinstance(record, DataError) else "a record without doc_id and doc_hash"
-        yield {**row, "note": fields.joined_notes(run.note, f"line {number}: {why}")}
+        yield _row(run, path, files, "unreadable", note=f"line {number}: {why}")
 
 
-def _survey(records: Iterable[Any]) -> tuple[list[str | None], list[str]]:
-    """Filters and metrics of the records of a file, in the order in which they are met."""
-    filters: dict[str | None, None] = {}
-    metrics: dict[str, None] = {}
-    for record in records:
-        if isinstance(record, dict) and _identity(record) != (None, None):
-            filters.setdefault(values.text(record.get("filter")))
-            listed = record.get("metrics")
-            found = listed if isinstance(listed, list) else [name for name in record if name not in _KNOWN]
-            metrics.update(dict.fromkeys(name for name in found if isinstance(name, str)))
-    return list(filters), list(metrics)
+def _row(run: Run, path: Path, files: Files, state: str, note: str | None = None) -> dict[str, Any]:
+    who = {"arm": run.arm, "run_id": run.date, "source_version": run.version}
+    return row(FORMAT, state, path, files, run.note, note, **who)
 
 
-def _chosen(filters: list[str | None], metrics: list[str], wanted: str | None) -> _Choice:
-    """The metric and the filter that count. Without a decision, documents are those of the first filter."""
-    name, _, under = (wanted or "").partition(",")
-    shown = ", ".join(str(found) for found in filters)
-    if under and under not in filters:
-        return _Choice(None, filters[0], f"no filter '{under}' (there are: {shown})")
-    if not under and len(filters) > 1:
-        example = f"{name or (metrics[0] if metrics else 'metric')},{filters[0]}"
-        return _Choice(None, filters[0], f"several filters ({shown}): name one with metric, such as '{example}'")
-    chosen = under or filters[0]
-    if name and name not in metrics:
-        return _Choice(None, chosen, f"no metric '{name}' (there are: {', '.join(metrics) or 'none'})")
-    sole = metrics[0] if len(metrics) == 1 else "reward" if "reward" in metrics else None
-    if not name and sole is None:
-        why = f"several rewards ({', '.join(metrics)}): name one with metric" if metrics else "no metric"
-        return _Choice(None, chosen, why)
-    return _Choice(name or sole, chosen)
-
-
-def _document(record: dict[str, Any], task: str, run: _Run, choice: _Choice) -> dict[str, Any]:
-    document, digest = _identity(record)
-    task_id = f"{task}/{document or (digest or '')[:12]}"
-    reward, resolved, odd = _verdict(record, choice.metric) if choice.metric else (None, None, None)
-    if choice.metric and values.part(run.higher_is_better, task, choice.metric) is False:
-        resolved, odd = None, f"lower is better for '{choice.metric}': no verdict follows from it"
-    key = ",".join(part for part in (choice.metric, choice.filter) if part)
-    return {
-        "task_id": task_id,
-        "state": "finished",
-        "resolved": resolved,
-        "reward": reward,
-        "reward_key": key if choice.metric else None,
-        "trial_id": " ".join(part for part in (task_id, (digest or "")[:12], choice.filter, run.date) if part),
-        "task_checksum": digest,
-        "note": fields.joined_notes(run.note, choice.note, odd),
-    }
-
-
-def _identity(record: dict[str, Any]) -> tuple[str | None, str | None]:
-    return values.text(record.get("doc_id")), values.text(record.get("doc_hash"))
-
-
-def _verdict(record: dict[str, Any], metric: str) -> tuple[float | None, bool | None, str | None]:
-    """Reward, verdict, and what is odd about them. A truth value is a verdict without a number."""
-    value = record.get(metric)
-    if isinstance(value, (bool, str)):
-        said = value if isinstance(value, bool) else _SAID.get(value)
-        return None, said, None if said is not None else f"'{metric}' is a text"
-    reward = values.number(value)
-    if reward is None:
-        return None, None, f"no number for '{metric}'"
-    if not 0 <= reward <= 1:
-        return reward, None, f"'{metric}' is outside [0, 1]: no verdict follows from it"
-    return reward, reward == 1, None
-
-
-def _row(run: _Run, path: Path, files: Files, state: str, note: str | None = None) -> dict[str, Any]:
-    try:
-        digest: str | None = files.sha256(path)
-    except KeyError:  # not read
-        digest = None
-    return {
-        "arm": run.arm,
-        "state": state,
-        "usage_status": "absent",
-        "run_id": run.date,
-        "source_format": FORMAT,
-        "source_version": run.version,
-        "source_path": str(path).encode("utf-8", errors="replace").decode("utf-8"),  # a file's name may be no text
-        "source_sha256": digest,
-        "note": fields.joined_notes(run.note, note),
-    }
-
-
-def _runs(folder: Path, files: Files, arm: str | None) -> dict[str | None, _Run]:
+def _runs(folder: Path, files: Files, arm: str | None) -> dict[str | None, Run]:
     """Runs by their dates, from the results files of a folder; under None what is said of any other samples file."""
-    runs: dict[str | None, _Run] = {}
+    runs: dict[str | None, Run] = {}
     name = values.text(folder.absolute().name) or FORMAT
     for path in _listed(folder):
         parts = _RESULTS.fullmatch(path.name)
@@ -252,26 +153,22 @@ def _runs(folder: Path, files: Files, arm: str | None) -> dict[str | None, _Run]
     same = (run.arm for run in runs.values() if run.arm and _UNSAFE.sub("__", run.arm) == name)
     default = arm or next(same, name)
     runs = {date: replace(run, arm=arm or run.arm or default) for date, run in runs.items()}
-    return {**runs, None: _Run(default)}
+    return {**runs, None: Run(default)}
 
 
-def _of_results(path: Path, files: Files, date: str) -> _Run:
-    if path.is_symlink():
-        return _Run("", date, note=f"{path.name} is {_LINK}")
-    try:
-        document = files.read_json(path)
-    except DataError as error:
-        return _Run("", date, note=f"{path.name}: {error.problem}")
+def _of_results(path: Path, files: Files, date: str) -> Run:
+    document, problem = optional_document(path, files)
     higher = values.part(document, "higher_is_better")
-    return _Run(
+    return Run(
         arm=values.text(values.part(document, "model_name")) or "",
         date=date,
         version=values.text(values.part(document, "lm_eval_version")),
         higher_is_better=higher if isinstance(higher, dict) else {},
+        note=problem,
     )
 
 
-def _of_date(runs: dict[str | None, _Run], date: str | None) -> _Run:
+def _of_date(runs: dict[str | None, Run], date: str | None) -> Run:
     return runs[date] if date in runs else replace(runs[None], date=date)
 
 
@@ -279,12 +176,11 @@ def _folders(path: Path, depth: int = _DEPTH) -> Iterator[Path]:
     """A folder and those below it, by name, without the hidden ones; links to folders come, and are not followed."""
     yield path
     try:
-        children = sorted(path.iterdir()) if depth else []
+        children = [child for child in subfolders(path) if child.is_dir()] if depth else []
     except OSError:  # said by whoever lists the folder's files
         return
     for child in children:
-        if child.is_dir() and not child.name.startswith("."):
-            yield from (child,) if child.is_symlink() else _folders(child, depth - 1)
+        yield from (child,) if child.is_symlink() else _folders(child, depth - 1)
 
 
 def _listed(folder: Path) -> list[Path]:
@@ -296,7 +192,4 @@ def _is_samples(path: Path) -> bool:
     parts = _SAMPLES.fullmatch(path.name)
     if not parts or not path.is_file():
         return False
-    if parts["date"]:
-        return True
-    with path.open("rb") as file:
-        return b'"doc_id"' in file.read(_PEEK)
+    return bool(parts["date"]) or b'"doc_id"' in head(path, _PEEK)

@@ -68,11 +68,7 @@ def read_trial_table(path: Path, files: Files, problems: Problems, *, arm: str |
     required = tuple(name for name in REQUIRED if name != "arm" or arm is None)
     raw = _with_arm(read_text_table(path, required=required), path, arm)
     cells = Columns(raw, path, problems)
-    parts: dict[str, Any] = {name: cells.text(name, required=True) for name in ("arm", "task_id")}
-    parts["attempt"] = cells.whole("attempt", required=True)
-    cells.leave_out(
-        "attempt", parts["attempt"].isna().to_numpy(dtype=bool), "no attempt", "number the attempts at a task"
-    )
+    parts = _key(cells)
     parts["state"] = cells.among("state", TRIAL_STATES, required=True)
     parts["resolved"] = cells.boolean("resolved")
     parts["reward"] = pd.array(cells.feature("reward"), dtype="Float64") if "reward" in raw else pd.NA
@@ -99,17 +95,22 @@ def read_plan_table(path: Path, problems: Problems) -> pd.DataFrame:
     """
     raw = read_text_table(path, required=PLAN_REQUIRED)
     cells = Columns(raw, path, problems)
-    parts: dict[str, Any] = {name: cells.text(name, required=True) for name in ("arm", "task_id")}
-    parts["attempt"] = cells.whole("attempt", required=True)
-    cells.leave_out(
-        "attempt", parts["attempt"].isna().to_numpy(dtype=bool), "no attempt", "number the attempts at a task"
-    )
+    parts = _key(cells)
     frame = pd.DataFrame(parts, index=raw.index)[cells.usable]
     key = list(PLAN_REQUIRED)
     for row, planned in frame[frame.duplicated(key)].iterrows():
         problem = f"attempt {planned['attempt']} of '{planned['arm']}' at '{planned['task_id']}' is planned already"
         problems.add(DataError(problem, file=path, row=int(str(row)), mend="keep one of the rows"))
     return typed(frame.drop_duplicates(key).assign(source="file").reset_index(drop=True), Plan)
+
+
+def _key(cells: Columns) -> dict[str, Any]:
+    """Which trial a row is of; rows without an attempt are left out."""
+    key: dict[str, Any] = {name: cells.text(name, required=True) for name in ("arm", "task_id")}
+    key["attempt"] = cells.whole("attempt", required=True)
+    missing = key["attempt"].isna().to_numpy(dtype=bool)
+    cells.leave_out("attempt", missing, "no attempt", "number the attempts at a task")
+    return key
 
 
 def _with_arm(raw: pd.DataFrame, path: Path, arm: str | None) -> pd.DataFrame:
