@@ -22,6 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from faultbook.reports import run
 from faultbook.reports.catalog import Report, catalog, select
 from faultbook.reports.layout import OUTPUT_VARIABLE
+from faultbook.runtime.run import RUNS
 
 GENEROUS = 60.0  # seconds; a deadline that only a hang can pass, never a verdict about speed
 READ_DATA = "from faultbook.paths import data_folder\nprint((data_folder() / 'a.csv').read_text())"
@@ -43,6 +44,11 @@ def make_notebook(*cells: str, parameters: str = "", title: str = "Small", first
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder with its content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def results(out: Path) -> dict[str, bytes]:
+    """Every file of a reports folder with its content, without the records of the runs that made them."""
+    return {name: content for name, content in tree(out).items() if not name.startswith(f"{RUNS}{os.sep}")}
 
 
 def eventually(condition: Callable[[], Any], what: str = "this", *, pause: float = 0.01) -> Any:
@@ -78,6 +84,7 @@ class Recorder:
         self.cells: list[tuple[str, int, int]] = []
         self.results: list[run.Result] = []
         self.waited = threading.Event()
+        self.left: list[Mapping[str, Any]] = []
 
     def cell(self, name: str, index: int, total: int) -> None:
         self.cells.append((name, index, total))
@@ -87,6 +94,9 @@ class Recorder:
 
     def waiting(self, out: Path) -> None:
         self.waited.set()
+
+    def interrupted(self, left: Mapping[str, Any]) -> None:
+        self.left.append(left)
 
 
 @dataclass

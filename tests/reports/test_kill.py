@@ -17,6 +17,8 @@ import pytest
 from small_project import GENEROUS, Project, Running, Start, eventually, processes_writing_to, tree
 
 from faultbook.reports.layout import LOCK, MANIFEST
+from faultbook.runtime.run import RUNS
+from faultbook.runtime.runs import describe, runs_in
 
 WRITE = """\
 import os
@@ -69,7 +71,10 @@ def assert_cleared(project: Project) -> None:
     assert project.status() in (["ran"], ["unchanged"])
     assert assert_old_or_new(project) == "NEW"
     assert project.leftovers() == []
-    assert sorted(path.name for path in project.out.iterdir()) == [LOCK, "1_small", "index.html"]
+    assert sorted(path.name for path in project.out.iterdir()) == [LOCK, RUNS, "1_small", "index.html"]
+    for folder in runs_in([project.out]):
+        found = describe(folder)
+        assert (found["state"], found["findings"]) in {("finished", 0), ("dead", 0)}, "each has its end on record"
 
 
 def kill_at(project: Project, running: Running, moment: str, fraction: float, seconds: float) -> None:

@@ -19,6 +19,8 @@ from faultbook.reports.layout import BUILDING, FAILED, MANIFEST, READ_LOG
 from faultbook.reports.manifest import Inputs
 from faultbook.reports.publish import Making, clean, keep_failure, new_building, prepare, publish, scrub
 
+RUN = {"run_id": "r", "trial_id": "1_small.1.abc", "journal": ".runs/r/journal.jsonl"}
+
 
 @pytest.fixture
 def inputs(tmp_path: Path) -> Inputs:
@@ -38,7 +40,7 @@ def out(tmp_path: Path) -> Path:
 
 def making(inputs: Inputs) -> Making:
     report = Report("1_small", inputs.notebook, "A <small> title", [])
-    return Making(report, inputs, inputs.fingerprint(), datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC))
+    return Making(report, inputs, inputs.fingerprint(), datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC), RUN)
 
 
 def executed(*outputs: nbformat.NotebookNode, source: str = "1") -> nbformat.NotebookNode:
@@ -233,6 +235,7 @@ def test_publish_puts_the_whole_report_in_place(inputs: Inputs, out: Path) -> No
     assert manifest["timing"] == {"started": "2026-01-02T03:04:05+00:00", "seconds": 1.235}
     assert (manifest["name"], manifest["title"], manifest["seed"]) == ("1_small", "A <small> title", 7)
     assert list(manifest["data"]) == ["a.csv"]
+    assert manifest["run"] == RUN
 
 
 def test_a_failure_is_kept_beside_the_last_good_report(inputs: Inputs, out: Path) -> None:

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_project import LOOP, READ_DATA, Command, Project, Start, eventually, processes_writing_to, tree
+from small_project import LOOP, READ_DATA, Command, Project, Start, eventually, processes_writing_to, results, tree
 
 import faultbook
 from faultbook.errors import FaultbookError
 from faultbook.reports.layout import FAILED, LOCK, MANIFEST
 from faultbook.reports.run import Result, as_json, make_jobs, verdict
+from faultbook.runtime.run import RUNS
+from faultbook.runtime.runs import describe, runs_in
 
 FAIL_IF = """\
 from faultbook.paths import data_folder
@@ -249,7 +251,7 @@ def test_a_report_holds_all_its_files(twice: Any) -> None:
         *("manifest.json", "summary.json", "tables/table.csv"),
     ]
     assert_whole(project.report())
-    assert sorted(path.name for path in project.out.iterdir()) == [LOCK, "1_small", "index.html"]
+    assert sorted(path.name for path in project.out.iterdir()) == [LOCK, RUNS, "1_small", "index.html"]
 
 
 def digest(path: Path) -> str:
@@ -273,7 +275,7 @@ def test_two_runs_give_the_same_bytes(twice: Any) -> None:
     assert sorted(first) == sorted(second)
     assert [name for name in first if first[name] != second[name] and name != MANIFEST] == []
     one, two = strict(first[MANIFEST]), strict(second[MANIFEST])
-    assert {key for key in one if one[key] != two[key]} <= {"timing"}
+    assert {key for key in one if one[key] != two[key]} <= {"timing", "run"}
 
 
 def test_the_folder_in_the_making_is_not_told(project: Project) -> None:
@@ -520,7 +522,7 @@ def test_an_interrupt_ends_kernels_and_keeps_reports(project: Project, start: St
     mark = project.folder / "looping"
     project.add("print('good')", name="1_a")
     assert project.status() == ["ran"]
-    before = tree(project.out)
+    before = results(project.out)
     for name in ("1_a", "2_b", "3_c"):
         project.add(f"open({str(mark) + name!r}, 'w')\n{LOOP}", name=name)
     running = start("report", "--quiet", "--jobs", "2")
@@ -532,8 +534,12 @@ def test_an_interrupt_ends_kernels_and_keeps_reports(project: Project, start: St
     assert len(done.stderr.splitlines()) == 1, done.stderr
     eventually(lambda: processes_writing_to(project.out) == [], "the end of the kernels")
     assert not Path(f"{mark}3_c").exists(), "what had not begun was not begun"
-    assert tree(project.out) == before
+    assert results(project.out) == before
     assert project.leftovers() == []
+    of_run = describe(runs_in([project.out])[-1])
+    assert (of_run["state"], of_run["cause"]) == ("failed", "user_abort")
+    assert of_run["trials"]["causes"] == {"user_abort": 2}
+    assert of_run["trials"]["unfinished"] == []
 
 
 def test_an_interrupt_between_reports_keeps_what_is_finished(project: Project, start: Start) -> None:
@@ -549,20 +555,31 @@ def test_an_interrupt_between_reports_keeps_what_is_finished(project: Project, s
     assert project.status("1") == ["unchanged"]
 
 
+def opened_for_writing(pipe: Path) -> int | None:
+    try:
+        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # nobody reads it yet
+        return None
+
+
 def test_an_interrupt_while_inputs_are_compared(project: Project, start: Start) -> None:
     """Digests of large data take their time; here a pipe that nobody writes to takes for ever."""
-    mark = project.folder / "looping"
     project.add("print('a')", name="1_a")
     project.add(READ_DATA, name="2_b")
     assert project.status() == ["ran", "ran"]
-    project.add(f"open({str(mark)!r}, 'w')\n{LOOP}", name="1_a")
+    project.add("print('another')", name="1_a")
+    before = tree(project.out)
     (project.data / "a.csv").unlink()
     os.mkfifo(project.data / "a.csv")
     running = start("report", "--quiet")
-    eventually(mark.exists, "the first notebook, while the inputs of the second are compared")
-    running.send(signal.SIGINT)
-    assert running.wait().code == 130
-    eventually(lambda: processes_writing_to(project.out) == [], "the end of the kernel")
+    # A pipe can be opened for writing at once only while somebody reads it; held open, it ends nobody's reading.
+    pipe = eventually(lambda: opened_for_writing(project.data / "a.csv"), "the comparison of the second one's inputs")
+    try:
+        running.send(signal.SIGINT)
+        assert running.wait().code == 130
+    finally:
+        os.close(pipe)
+    assert tree(project.out) == before, "nothing was begun, so there is no run either"
 
 
 def test_two_commands_on_one_folder_take_turns(project: Project, start: Start) -> None:

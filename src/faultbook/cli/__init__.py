@@ -12,6 +12,7 @@ from faultbook.cli.harness import harness
 from faultbook.cli.lab import lab
 from faultbook.cli.recovery import recovery
 from faultbook.cli.report import report
+from faultbook.cli.runs import runs
 
 
 class _OneLine(click.Group):
@@ -38,5 +39,5 @@ def main() -> None:
     """What does a failure score of an AI agent really say?"""
 
 
-for command in (report, audit, diagnosis, attribution, recovery, harness, lab):
+for command in (report, audit, diagnosis, attribution, recovery, harness, runs, lab):
     main.add_command(command)

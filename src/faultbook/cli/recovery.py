@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from faultbook.recovery.policies import Policy
+    from faultbook.runtime.run import Run
 
 FILE = click.Path(exists=True, path_type=Path)
 OUT = click.Path(path_type=Path)
@@ -50,8 +51,26 @@ def simulate(engine: str, tasks: int, fit_tasks: int | None, noise: float, jobs:
         def show(done: int, wanted: int) -> None:
             bar.update(done - bar.pos)
 
-        made = run(engine, tasks, seed, out, n_fit=fit_tasks, noise=noise, jobs=jobs, progress=show)
+        with _owned(out, engine, tasks, fit_tasks, noise, jobs, seed) as owned, owned.trial("scripted", out.name):
+
+            def note(index: int, feasible: bool) -> None:
+                owned.event("task_done", index=index, feasible=feasible)
+
+            made = run(engine, tasks, seed, out, n_fit=fit_tasks, noise=noise, jobs=jobs, progress=show, on_task=note)
+            owned.artifact(made.out)
     click.echo(str(made.out))
+
+
+def _owned(out: Path, engine: str, tasks: int, fit_tasks: int | None, noise: float, jobs: int, seed: int) -> Run:
+    """A run of its own for a simulation: killed, it is dead on record, and resumed it goes on with what is there."""
+    from faultbook.runtime.run import Run
+
+    command = ["recovery", "simulate", "--engine", engine, "--tasks", str(tasks), "--noise", repr(noise)]
+    command += ["--jobs", str(jobs), "--seed", str(seed), "--out", str(out.resolve())]
+    command += [] if fit_tasks is None else ["--fit-tasks", str(fit_tasks)]
+    plan = [{"arm": "scripted", "task_id": out.name, "attempt": 1}]
+    resumes = (click.get_current_context().find_root().obj or {}).get("resumes")
+    return Run.start(out.resolve().parent, "simulate", plan=plan, command=command, resumes=resumes)
 
 
 @recovery.command()

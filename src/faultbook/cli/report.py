@@ -7,6 +7,7 @@ import math
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,15 @@ _LONGEST_LINE = 300  # characters of an error in the text; --json has all of it
 @click.option("--params", type=PATH, help="YAML file of parameters; -p wins over it.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=2, show_default=True, help="Notebooks at a time.")
 @click.option("--force", is_flag=True, help="Run also what is unchanged.")
-@click.option("--limit", type=click.FloatRange(1), default=1800, show_default=True, help="Seconds a notebook may take.")
+@click.option(
+    "--time-limit",
+    "--limit",
+    "limit",
+    type=click.FloatRange(1),
+    default=1800,
+    show_default=True,
+    help="Seconds a notebook may take, waiting for memory included.",
+)
 @click.option("--notebooks", type=PATH, help="Folder of notebooks instead of the project's notebooks/.")
 @click.option("--list", "listing", is_flag=True, help="List reports with their parameters; run nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
@@ -57,14 +66,16 @@ def report(
     from faultbook.reports import catalog, parameters, run
 
     project = project_folder(notebooks)
-    every = catalog.catalog((notebooks or project / "notebooks").resolve())
+    place = (notebooks or project / "notebooks").resolve()
+    every = catalog.catalog(place)
     chosen = catalog.select(every, names)
     if listing:
         _print_catalog(chosen, as_json)
         return
+    source = _data(data)
     prepared = run.make_jobs(
         chosen,
-        data=_data(data),
+        data=source,
         lock=project / "requirements.lock",
         given=parameters.read_parameters(params) if params else {},
         texts=dict(parameters.split_assignment(text) for text in assignments),
@@ -72,12 +83,45 @@ def report(
     signal.signal(signal.SIGTERM, _interrupt)
     progress = _Quiet() if quiet or as_json else _Progress()
     target = out or project / "reports"
-    results = run.run_reports(prepared, every, target, workers=jobs, force=force, limit=limit, progress=progress)
+    results = run.run_reports(
+        prepared,
+        every,
+        target,
+        workers=jobs,
+        force=force,
+        limit=limit,
+        progress=progress,
+        command=_command(
+            names,
+            {"--data": source, "--out": target, "--params": params, "--notebooks": place},
+            assignments,
+            jobs=jobs,
+            force=force,
+            limit=limit,
+        ),
+        resumes=(click.get_current_context().find_root().obj or {}).get("resumes"),
+    )
     if as_json:
         click.echo(json.dumps(run.as_json(results), ensure_ascii=False))
     else:
         _print_results(results, target)
     sys.exit(run.verdict(results))
+
+
+def _command(
+    names: tuple[str, ...],
+    paths: Mapping[str, Path | None],
+    assignments: tuple[str, ...],
+    *,
+    jobs: int,
+    force: bool,
+    limit: float,
+) -> list[str]:
+    """The arguments that start the same again from any folder: places are written out also where they were usual."""
+    given = [part for name, path in paths.items() if path is not None for part in (name, str(path.resolve()))]
+    values = [part for text in assignments for part in ("--parameter", text)]
+    rest = ["--jobs", str(jobs), "--time-limit", f"{limit:g}", *(["--force"] if force else [])]
+    return ["report", *given, *values, *rest, "--", *names]
 
 
 def _data(data: Path | None) -> Path:
@@ -130,6 +174,9 @@ class _Quiet:
     def waiting(self, out: Path) -> None:
         """Nothing."""
 
+    def interrupted(self, left: Mapping[str, Any]) -> None:
+        """Nothing."""
+
 
 class _Progress:
     """One line on stderr: in a terminal it is rewritten, elsewhere a new one every few seconds."""
@@ -155,6 +202,16 @@ class _Progress:
     def waiting(self, out: Path) -> None:
         """Say why nothing happens yet."""
         click.echo(f"waiting for another run that holds {out}", err=True)
+
+    def interrupted(self, left: Mapping[str, Any]) -> None:
+        """Say what was cut off, and what of it was kept."""
+        trials = left["trials"]
+        lost = ", ".join(trials["unfinished"]) or "nothing"
+        click.echo(
+            f"interrupted: run {left['run_id']} was cut off; {trials['finished']} finished reports are kept, "
+            f"unfinished: {lost}",
+            err=True,
+        )
 
     def _show(self, line: str) -> None:
         click.echo(f"\r\x1b[2K{line}" if self._terminal else line, err=True, nl=not self._terminal)

@@ -25,11 +25,15 @@ from jupyter_core.utils import ensure_event_loop
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
+from faultbook.processes import start_ticks
+from faultbook.runtime.children import Child
+from faultbook.runtime.deadline import Deadline
 from faultbook.text import plain
 
 _ENGINE = "faultbook"
 KERNEL_LOG = "kernel.log"
 OnCell = Callable[[int, int], None]
+OnChild = Callable[[Child], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,15 @@ class NotebookRun:
         building: Path,
         environment: Mapping[str, str],
         limit: float,
+        deadline: Deadline | None = None,
         on_cell: OnCell = lambda index, total: None,
+        on_child: OnChild = lambda child: None,
     ) -> None:
         self.notebook = notebook
         self._folder, self._building, self._environment = folder, building, dict(environment)
-        self._limit, self._on_cell = limit, on_cell
+        self._limit, self._on_cell, self._on_child = limit, on_cell, on_child
+        self._deadline = deadline
+        self._child: Child | None = None
         self._started_cells = 0
         self._stopped: str | None = None
         self._manager: Any = None
@@ -68,7 +76,8 @@ class NotebookRun:
         # An IPC address has at most 107 bytes. In the building folder a killed run's leftovers are cleared away.
         short = len(os.fsencode(self._building.resolve())) < 70
         runtime = Path(tempfile.mkdtemp(prefix=".k-", dir=self._building.resolve() if short else None))
-        timer = threading.Timer(self._limit, self.stop, [f"ran longer than its limit of {self._limit:g} s"])
+        left = self._limit if self._deadline is None else self._deadline.remaining("tool")
+        timer = threading.Timer(left, self.stop, [self.too_long])
         timer.daemon = True
         timer.start()
         try:
@@ -79,6 +88,11 @@ class NotebookRun:
             _close_event_loop()
             shutil.rmtree(runtime, ignore_errors=True)
         return Outcome(self.notebook, time.monotonic() - begun, self._stopped or error)
+
+    @property
+    def too_long(self) -> str:
+        """What its outcome says if it ran into its limit."""
+        return f"ran longer than its limit of {self._limit:g} s"
 
     def stop(self, reason: str) -> None:
         """End the run and its kernel's whole process group; the outcome says why."""
@@ -148,12 +162,22 @@ class NotebookRun:
                 with (runtime / KERNEL_LOG).open("ab") as log:  # its notices are not the user's
                     where = {"cwd": str(run._folder), "env": environment, "stdout": log, "stderr": log}
                     await super().start_kernel(**{**kwargs, **where})
+                run._own(getattr(self.provisioner, "pid", None))
 
         return Manager
 
+    def _own(self, pid: int | None) -> None:
+        """Take note of who the kernel is, so that no other process is ever taken for it."""
+        with contextlib.suppress(ProcessLookupError):
+            if pid is not None:
+                self._child = Child.adopt(pid, program="kernel")
+                self._on_child(self._child)
+
     def _kill(self) -> None:
+        """End the kernel's whole process group, unless its id belongs to somebody else by now."""
         group = getattr(getattr(self._manager, "provisioner", None), "pgid", None)
-        if group and group != os.getpgrp():
+        known = None if self._child is None or self._child.pid != group else self._child.identity.start_ticks
+        if group and group != os.getpgrp() and (known is None or start_ticks(group) in (None, known)):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
 

@@ -31,12 +31,13 @@ _READABLE = 0o755  # mkdtemp makes folders that only their owner can enter; a re
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """A report in the making: its inputs, with their digests from before the run."""
+    """A report in the making: its inputs, with their digests from before the run, and the run that makes it."""
 
     report: Report
     inputs: Inputs
     fingerprint: dict[str, Any]
     started: datetime
+    run: dict[str, Any]
 
 
 def prepare(out: Path) -> None:
@@ -69,6 +70,7 @@ def publish(building: Path, out: Path, made: Making, outcome: Outcome) -> Path:
         "title": made.report.title,
         "seed": made.inputs.parameters.get("seed"),
         "versions": versions(),
+        "run": made.run,
         "timing": {"started": made.started.isoformat(timespec="seconds"), "seconds": round(outcome.seconds, 3)},
     }
     write_manifest(building, content)

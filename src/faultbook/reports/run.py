@@ -15,16 +15,23 @@ from typing import Any, Literal, Protocol
 from filelock import FileLock, Timeout
 
 from faultbook.errors import FaultbookError
+from faultbook.journal_chain import JOURNAL
 from faultbook.paths import DATA_VARIABLE
 from faultbook.reports.catalog import Report, read_notebook
 from faultbook.reports.execute import NotebookRun, Outcome
 from faultbook.reports.index import write_index
-from faultbook.reports.layout import FAILED, LOCK, OUTPUT_VARIABLE, READ_LOG, READ_LOG_VARIABLE
+from faultbook.reports.layout import FAILED, LOCK, MANIFEST, OUTPUT_VARIABLE, READ_LOG, READ_LOG_VARIABLE
 from faultbook.reports.manifest import Inputs, unchanged
 from faultbook.reports.parameters import check_all
 from faultbook.reports.publish import Making, keep_failure, new_building, prepare, publish, scrub
+from faultbook.runtime.admission import Admission, Ticket
+from faultbook.runtime.children import Child
+from faultbook.runtime.deadline import Deadline, DeadlineExceeded
+from faultbook.runtime.run import RUNS, Run, Trial, failed
+from faultbook.runtime.runs import interrupted
 
 DEFAULT_LIMIT = 1800.0  # seconds a notebook
+_ARM = "report"  # of every trial: reports are not compared with anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,9 @@ class Progress(Protocol):
     def waiting(self, out: Path) -> None:
         """Another run holds the reports folder."""
 
+    def interrupted(self, left: Mapping[str, Any]) -> None:
+        """An earlier run was cut off; `left` is what it left (`faultbook.runtime.runs.describe`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -68,8 +78,13 @@ def run_reports(
     force: bool = False,
     limit: float = DEFAULT_LIMIT,
     progress: Progress,
+    command: Sequence[str] | None = None,
+    resumes: Path | None = None,
 ) -> list[Result]:
     """Run the jobs, publish what succeeded, and write the index.
+
+    Where anything has to be made, this is a run of its own with a lease and a journal in `.runs/` of the folder
+    (`faultbook.runtime`): every notebook is a trial, every kernel an owned child that starts when memory allows.
 
     Parameters
     ----------
@@ -86,7 +101,11 @@ def run_reports(
     limit : float
         Seconds that a notebook may take in all.
     progress : Progress
-        Told about cells and results.
+        Told about cells and results, and about runs that were cut off before.
+    command : sequence of str, optional
+        Arguments of the command line that start the same again.
+    resumes : path, optional
+        The folder of the run that this one goes on from.
 
     Returns
     -------
@@ -107,7 +126,12 @@ def run_reports(
     out = out.resolve()
     with _held(out, progress):
         prepare(out)
-        results = _run_all(jobs, out, workers, force=force, limit=limit, progress=progress)
+        for left in interrupted(out):
+            progress.interrupted(left)
+        current = [not force and unchanged(out / job.report.name, job.inputs) for job in jobs]
+        todo = [job for job, is_current in zip(jobs, current, strict=True) if not is_current]
+        made = _run_all(todo, out, workers, limit, progress, command, resumes) if todo else {}
+        results = [made.get(job.report.name) or _unchanged(job, out, progress) for job in jobs]
         write_index(out, every, {result.name: result.status for result in results})
     return results
 
@@ -140,52 +164,114 @@ def _held(out: Path, progress: Progress) -> Iterator[None]:
 
 
 def _run_all(
-    jobs: Sequence[Job], out: Path, workers: int, *, force: bool, limit: float, progress: Progress
-) -> list[Result]:
-    stopping, running, guard = threading.Event(), set[NotebookRun](), threading.Lock()
+    jobs: Sequence[Job],
+    out: Path,
+    workers: int,
+    limit: float,
+    progress: Progress,
+    command: Sequence[str] | None,
+    resumes: Path | None,
+) -> dict[str, Result]:
+    """Run what is not current, as one owned run; results by name."""
+    plan = [{"arm": _ARM, "task_id": job.report.name, "attempt": 1} for job in jobs]
+    settings = {"limit_seconds": limit, "at_once": workers}
+    with Run.start(out, _ARM, plan=plan, command=command, settings=settings, resumes=resumes) as owned:
+        making = _Workshop(owned, out, limit, progress)
+        with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
+            try:
+                futures: list[Future[Result]] = [pool.submit(making.one, job) for job in jobs]
+                for future in futures:
+                    future.add_done_callback(_telling(progress))
+                results = [future.result() for future in futures]
+            except BaseException:
+                making.stop()
+                pool.shutdown(cancel_futures=True)
+                raise
+        errors = {result.name: f"{result.name}: {result.error}" for result in results if result.status == "failed"}
+        only_time = making.too_long == set(errors)
+        owned.finish(failed(owned.run_id, "; ".join(errors.values()), budget_exhausted=only_time) if errors else None)
+    return {result.name: result for result in results}
 
-    def one(job: Job) -> Result:
-        building = new_building(out, job.report)
-        made = Making(job.report, job.inputs, job.inputs.fingerprint(), datetime.now(UTC))
+
+class _Workshop:
+    """Makes reports of one run, several at a time."""
+
+    def __init__(self, owned: Run, out: Path, limit: float, progress: Progress) -> None:
+        self._owned, self._out, self._limit, self._progress = owned, out, limit, progress
+        self._admission = Admission()
+        self.too_long = set[str]()  # reports that ran into their limit
+        self._stopping, self._running, self._guard = threading.Event(), set[NotebookRun](), threading.Lock()
+
+    def stop(self) -> None:
+        """End whatever runs; nothing starts any more."""
+        self._stopping.set()
+        with self._guard:
+            for run in self._running:
+                run.stop("interrupted")
+
+    def one(self, job: Job) -> Result:
+        """Make one report: a trial of the run."""
+        name, deadline = job.report.name, Deadline.after(self._limit)
+        with self._owned.trial(_ARM, name) as trial:
+            building = new_building(self._out, job.report)
+            journal = f"{RUNS}/{self._owned.run_id}/{JOURNAL}"
+            of_run = {"run_id": self._owned.run_id, "trial_id": trial.trial_id, "journal": journal}
+            made = Making(job.report, job.inputs, job.inputs.fingerprint(), datetime.now(UTC), of_run)
+            try:
+                outcome = self._executed(job, building, deadline, trial)
+                result = _result(made, outcome, building, self._out)
+            finally:
+                shutil.rmtree(building, ignore_errors=True)  # gone already if it was put in place
+            if result.error is not None:
+                too_long = outcome.error is not None and outcome.error.startswith("ran longer than")
+                if too_long:
+                    self.too_long.add(name)
+                trial.observation = failed(self._owned.run_id, result.error, budget_exhausted=too_long)
+            elif (self._out / name / MANIFEST).is_file():
+                self._owned.artifact(self._out / name / MANIFEST)
+            return result
+
+    def _executed(self, job: Job, building: Path, deadline: Deadline, trial: Trial) -> Outcome:
+        """Run the notebook once a kernel may start; what became of it, never an error of its own."""
+        name = job.report.name
+        notebook = read_notebook(job.report.path)
+        try:
+            with self._owned.segments.measure("queue"):
+                ticket = self._admission.admit("kernel", deadline=deadline, on_wait=self._tell_wait(name))
+        except DeadlineExceeded as error:
+            return Outcome(notebook, 0.0, f"ran longer than its limit of {self._limit:g} s: {error}")
+        trial.seconds["setup"] = round(ticket.record()["waited_seconds"], 6)
         run = NotebookRun(
-            read_notebook(job.report.path),
+            notebook,
             folder=job.report.path.parent,
             building=building,
             environment=_environment(building, job.inputs),
-            limit=limit,
-            on_cell=lambda index, total: progress.cell(job.report.name, index, total),
+            limit=self._limit,
+            deadline=deadline,
+            on_cell=lambda index, total: self._progress.cell(name, index, total),
+            on_child=lambda child: self._began(ticket, child, trial),
         )
-        with guard:
-            running.add(run)
+        with self._guard:
+            self._running.add(run)
         try:
-            outcome = run.execute(job.inputs.parameters) if not stopping.is_set() else None
-            if outcome is None or stopping.is_set():
-                raise KeyboardInterrupt
-            return _result(made, outcome, building, out)
+            with self._owned.segments.measure("tool"):
+                outcome = run.execute(job.inputs.parameters) if not self._stopping.is_set() else None
         finally:
-            with guard:
-                running.discard(run)
-            shutil.rmtree(building, ignore_errors=True)  # gone already if it was put in place
+            with self._guard:
+                self._running.discard(run)
+            ticket.done()
+        if outcome is None or self._stopping.is_set():
+            raise KeyboardInterrupt
+        trial.seconds["agent"] = round(outcome.seconds, 6)
+        self._owned.event("kernel_ended", trial_id=trial.trial_id, admission=ticket.record())
+        return outcome
 
-    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        pending: list[Future[Result] | Result] = []
-        try:
-            for job in jobs:
-                if not force and unchanged(out / job.report.name, job.inputs):
-                    shutil.rmtree(out / FAILED / job.report.name, ignore_errors=True)  # what failed is history
-                    pending.append(_unchanged(job, progress))
-                else:
-                    future = pool.submit(one, job)
-                    future.add_done_callback(_telling(progress))
-                    pending.append(future)
-            return [item if isinstance(item, Result) else item.result() for item in pending]
-        except BaseException:
-            stopping.set()
-            with guard:
-                for run in running:
-                    run.stop("interrupted")
-            pool.shutdown(cancel_futures=True)
-            raise
+    def _began(self, ticket: Ticket, child: Child, trial: Trial) -> None:
+        ticket.started(child)
+        self._owned.event("kernel_started", trial_id=trial.trial_id, child=child.record())
+
+    def _tell_wait(self, name: str) -> Callable[[str], object]:
+        return lambda reason: self._owned.event("waiting", task_id=name, reason=reason)
 
 
 def _result(made: Making, outcome: Outcome, building: Path, out: Path) -> Result:
@@ -210,7 +296,8 @@ def _telling(progress: Progress) -> Callable[[Future[Result]], None]:
     return tell
 
 
-def _unchanged(job: Job, progress: Progress) -> Result:
+def _unchanged(job: Job, out: Path, progress: Progress) -> Result:
+    shutil.rmtree(out / FAILED / job.report.name, ignore_errors=True)  # what failed is history
     page = f"{job.report.name}/{job.report.name}.html"
     result = Result(job.report.name, "unchanged", 0.0, page, None)
     progress.done(result)

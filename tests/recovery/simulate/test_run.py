@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from tiny_world import TinyEngine
 
+from faultbook.cli import main
 from faultbook.errors import DataError, FaultbookError
 from faultbook.recovery.read import read_episodes
 from faultbook.recovery.simulate.branches import COLUMNS
@@ -23,6 +26,7 @@ from faultbook.recovery.simulate.engines import engine_named
 from faultbook.recovery.simulate.extras import engine_folder, engine_module
 from faultbook.recovery.simulate.parts import SUFFIX
 from faultbook.recovery.simulate.run import Simulation, simulate
+from faultbook.runtime.run import RUNS
 
 TASKS = 9
 GENEROUS = 120  # seconds; only so that a broken run does not hang the suite
@@ -92,6 +96,20 @@ def test_progress_counts_up_to_the_tasks(tmp_path: Path) -> None:
     assert {total for _, total in seen} == {TASKS}
 
 
+def test_each_task_that_is_run_is_told_and_none_that_is_there(tmp_path: Path) -> None:
+    def stop(done: int, total: int) -> None:
+        if done == 4:
+            raise Stop
+
+    told: list[tuple[int, bool]] = []
+    with pytest.raises(Stop):
+        tiny(out := tmp_path / "a.parquet", progress=stop, on_task=lambda *which: told.append(which))
+    assert told == [(0, False), *((index, True) for index in (1, 2, 3, 4))]
+    tiny(out, on_task=lambda *which: told.append(which))
+    assert [index for index, _ in told] == list(range(11))
+    assert [index for index, feasible in told if not feasible] == [0, 7]
+
+
 # ---- interruption ------------------------------------------------------------------------------------------------
 
 
@@ -158,6 +176,99 @@ def test_kill_9_loses_no_finished_task(whole: bytes, tmp_path: Path, jobs: int, 
     assert out.read_bytes() == whole
     assert len(begun(log)) == (11 - len(survived) if running.returncode else 0)
     assert not folder.exists()
+
+
+# ---- as a run of its own -----------------------------------------------------------------------------------------
+
+OWNED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from tiny_world import TinyEngine
+from faultbook.cli import main
+from faultbook.recovery.simulate import run
+pause = float(sys.argv[2])
+run.engine_named = lambda name, noise: TinyEngine(noise=noise, short=True, pause=pause)
+sys.argv = ["faultbook", *sys.argv[3:]]
+main()
+"""
+
+
+def asked_for(out: Path, jobs: int = 1) -> list[str]:
+    command = ["recovery", "simulate", "--engine", "textworld", "--noise", "0.2", "--tasks", str(TASKS)]
+    return [*command, "--jobs", str(jobs), "--out", str(out)]
+
+
+def runs_listed(place: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(
+        CliRunner().invoke(main, ["runs", "list", "--json", "--in", str(place)]).stdout
+    )["runs"]
+    return found
+
+
+def journal_of(run: dict[str, Any], place: Path) -> list[dict[str, Any]]:
+    lines = (place / RUNS / run["run_id"] / "journal.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_simulation_is_an_owned_run(whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "faultbook.recovery.simulate.run.engine_named", lambda name, noise: TinyEngine(noise=noise, short=True)
+    )
+    result = CliRunner().invoke(main, asked_for(out := tmp_path / "a.parquet"))
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() == whole, "the records change no byte of it"
+    (run,) = runs_listed(tmp_path)
+    assert (run["kind"], run["state"], run["cause"]) == ("simulate", "finished", "completed")
+    assert run["artifacts"] == {"recorded": 1, "missing": []}
+    done = [record["data"] for record in journal_of(run, tmp_path) if record["event"] == "task_done"]
+    assert done == [{"index": index, "feasible": index not in (0, 7)} for index in range(11)]
+
+
+def test_a_simulation_that_cannot_be_run_is_failed_on_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "faultbook.recovery.simulate.run.engine_named", lambda name, noise: TinyEngine(noise=noise, action_limit=2)
+    )
+    result = CliRunner().invoke(main, asked_for(tmp_path / "a.parquet"))
+    assert result.exit_code == 2
+    assert "go on long enough to be forked" in result.stderr
+    (run,) = runs_listed(tmp_path)
+    assert (run["state"], run["trials"]["finished"]) == ("failed", 1)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_simulation_is_dead_and_gone_on_from_to_the_same_bytes(
+    whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    out, folder = tmp_path / "a.parquet", tmp_path / f"a.parquet{SUFFIX}"
+    command = [sys.executable, "-c", OWNED, str(Path(__file__).parent), "0.1", *asked_for(out, jobs)]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + GENEROUS
+    while len(list(folder.glob("task-*.json"))) < 4:
+        assert time.monotonic() < deadline
+        assert running.poll() is None
+        time.sleep(0.005)
+    workers = psutil.Process(running.pid).children(recursive=True)
+    assert [run["state"] for run in runs_listed(tmp_path)] == ["live"]
+    running.kill()
+    running.wait(GENEROUS)
+    (dead,) = runs_listed(tmp_path)
+    assert (dead["state"], dead["cause"], dead["trials"]["unfinished"]) == ("dead", None, ["a.parquet"])
+    assert psutil.wait_procs(workers, GENEROUS)[1] == [], "what it had started ends by itself"
+    kept = sorted(folder.glob("task-*.json"))
+
+    monkeypatch.setattr(
+        "faultbook.recovery.simulate.run.engine_named", lambda name, noise: TinyEngine(noise=noise, short=True)
+    )
+    result = CliRunner().invoke(main, ["runs", "resume", dead["run_id"], "--in", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert out.read_bytes() == whole
+    dead, again = runs_listed(tmp_path)
+    assert (dead["state"], dead["cause"]) == ("dead", "process_crash")
+    assert (again["state"], again["resumes"]) == ("finished", dead["run_id"])
+    records = journal_of(again, tmp_path)
+    assert [record["data"]["attempt"] for record in records if record["event"] == "trial_started"] == [2]
+    done = {record["data"]["index"] for record in records if record["event"] == "task_done"}
+    assert done == set(range(11)) - {int(path.stem.partition("-")[2]) for path in kept}, "nothing is run twice"
 
 
 def test_two_runs_do_not_write_to_one_place(tmp_path: Path) -> None:

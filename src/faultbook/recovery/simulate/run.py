@@ -20,6 +20,7 @@ RULES = 1  # goes up when the same settings give other episodes: a run does not 
 _MOST_TRIED = 10  # tasks tried for each one asked for, before the engine is blamed
 
 Progress = Callable[[int, int], None]
+OnTask = Callable[[int, bool], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ def simulate(
     noise: float = 0.0,
     jobs: int = 1,
     progress: Progress | None = None,
+    on_task: OnTask | None = None,
 ) -> Simulation:
     """Run tasks on an engine and write the episodes of all their branches.
 
@@ -81,6 +83,8 @@ def simulate(
         Processes to use, at least 1. A process holds one task at a time.
     progress : callable, optional
         Called with the number of feasible tasks done and the number wanted, whenever one is done.
+    on_task : callable, optional
+        Called with a task's number, and whether it is prefix-feasible, whenever one has been run, in this process.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def simulate(
         parts.remove()
         return Simulation(parts.out, tasks, None, None)
     with parts.held():
-        tried = _run_all(chosen, parts, tasks, seed, jobs, progress)
+        tried = _run_all(chosen, parts, tasks, seed, jobs, progress, on_task)
         feasible = [index for index, is_feasible in tried.items() if is_feasible][:tasks]
         parts.join(feasible, [FIT if place < n_fit else EVALUATION for place in range(tasks)])
         factual = sum(parts.load(index).factual_success for index in feasible)
@@ -120,7 +124,13 @@ def _check(numbers: dict[str, tuple[int, int]]) -> None:
 
 
 def _run_all(
-    engine: Engine, parts: Parts, wanted: int, seed: int, jobs: int, progress: Progress | None
+    engine: Engine,
+    parts: Parts,
+    wanted: int,
+    seed: int,
+    jobs: int,
+    progress: Progress | None,
+    on_task: OnTask | None,
 ) -> dict[int, bool]:
     """Make sure that enough tasks have a part; whether each task tried is feasible, in the order of their numbers."""
     tried: dict[int, bool] = {}
@@ -137,6 +147,8 @@ def _run_all(
         todo = [index for index in batch if index not in done]
         for index, feasible in _run(engine, parts, todo, seed, jobs):
             done[index] = feasible
+            if on_task is not None:
+                on_task(index, feasible)
             so_far += feasible
             if progress is not None and feasible:
                 progress(so_far, wanted)
