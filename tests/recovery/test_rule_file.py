@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import struct
 from collections.abc import Callable
 from decimal import Decimal
@@ -147,13 +148,11 @@ def test_what_cannot_be_written_leaves_all_as_it_was(tmp_path: Path, monkeypatch
 
 def test_a_full_disk_leaves_the_old_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = save_rule(PAPER, tmp_path / "rule.json")
-    whole = Path.write_text
 
-    def half(path: Path, text: str, **options: Any) -> int:
-        whole(path, text[: len(text) // 2], **options)
+    def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", half)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(FaultbookError, match="No space left on device"):
         save_rule(made(min_delay=4), file)
     assert load_rule(file) == PAPER

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +13,7 @@ import sklearn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import faultbook
+from faultbook.atomic import write_whole
 from faultbook.errors import DataError, short_repr, unreadable
 from faultbook.recovery.estimators import NOTE_COLUMNS, TARGETS, Estimators, LogisticModel, check_feature_names
 
@@ -100,20 +99,9 @@ def save_model(estimators: Estimators, file: str | Path) -> Path:
     file = Path(file)
     text = json.dumps(_document(estimators), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     try:
-        descriptor, beside = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".part", dir=file.parent)
+        write_whole(file, text.encode(), mode=0o644)
     except OSError as error:
         raise _unwritable(error, file) from None
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as part:
-            part.write(text)
-            part.flush()
-            os.fsync(part.fileno())
-        Path(beside).chmod(0o644)  # mkstemp's file is for its owner alone
-        Path(beside).replace(file)
-    except OSError as error:
-        raise _unwritable(error, file) from None
-    finally:
-        Path(beside).unlink(missing_ok=True)
     return file
 
 

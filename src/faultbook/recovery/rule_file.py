@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
+from faultbook.atomic import write_whole
 from faultbook.errors import DataError, FaultbookError, short_repr, unreadable
 from faultbook.recovery.rule import InterventionRule
 from faultbook.text import is_unicode, plain
@@ -57,15 +57,10 @@ def save_rule(rule: InterventionRule, file: str | Path) -> Path:
         raise FaultbookError("only a rule with failure_probability='complement_of_p0' can be saved; keep yours in code")
     path = Path(file)
     text = json.dumps(_content(rule), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    part = path.parent / f".{path.name}.part"
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        write_whole(path, text.encode(), mode=0o644)
     except OSError as error:
         raise FaultbookError(f"{path} cannot be written ({error.strerror})") from None
-    finally:
-        with suppress(OSError):  # where the part could not be written, it need not be there
-            part.unlink(missing_ok=True)
     return path
 
 

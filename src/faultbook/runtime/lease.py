@@ -6,7 +6,6 @@ after a restart, whose run it is. A state that somebody once wrote is never owne
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
@@ -19,6 +18,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from faultbook.atomic import write_whole
 from faultbook.errors import FaultbookError
 from faultbook.ownership import LEASE, Ownership, ownership
 from faultbook.processes import PROC, boot_id, pid_namespace, start_ticks
@@ -87,19 +87,11 @@ class Lease:
 
     def beat(self) -> None:
         """Write the owner record anew, whole. What keeps it from being written is in `problem`, and breaks nothing."""
-        file = self.folder / LEASE
-        unfinished = file.with_name(f"{LEASE}.{os.getpid()}.unfinished")
         try:
-            with unfinished.open("w", encoding="utf-8") as text:
-                json.dump(self._record(), text, indent=1, sort_keys=True)
-                text.flush()
-                os.fsync(text.fileno())
-            unfinished.replace(file)
+            write_whole(self.folder / LEASE, json.dumps(self._record(), indent=1, sort_keys=True).encode(), mode=0o644)
             self.problem = None
         except OSError as error:
             self.problem = error.strerror or type(error).__name__
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
 
     def release(self) -> None:
         """Stop the heartbeat and let go of the lock; the record stays, as the last owner's."""

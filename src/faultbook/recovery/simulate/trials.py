@@ -20,7 +20,6 @@ table.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from typing import Any
 
 import pandas as pd
 
+from faultbook.atomic import write_whole
 from faultbook.errors import DataError, FaultbookError, one_of
 from faultbook.recovery.simulate.conditions import ABLATED_REFRESH, HIDDEN_TEXT, NONE, REFRESH, REPLAN
 from faultbook.recovery.simulate.course import Run, Settled, settle, start
@@ -289,10 +289,8 @@ class _Recorder:
 
 def _write(frame: pd.DataFrame, file: Path) -> None:
     """Put a whole table in a file's place."""
-    unfinished = file.with_name(f"{file.name}.{os.getpid()}.unfinished")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(unfinished, index=False, lineterminator="\n")
-        unfinished.replace(file)
+        write_whole(file, frame.to_csv(index=False, lineterminator="\n").encode(), mode=0o644)
     except OSError as error:
         raise DataError(f"cannot be written ({error.strerror})", file=file) from None
