@@ -42,8 +42,9 @@ format: $(READY)  ## apply the style and strip notebook outputs
 lab: $(READY)  ## open JupyterLab on 127.0.0.1 with a token
 	$(BIN)/faultbook lab
 
-bench: $(READY)  ## measure our statistics against peers in one run
-	$(BIN)/python benchmarks/bench.py
+# Where `make test-full` has made its environment, the engines in it are measured too.
+bench: $(READY)  ## measure our statistics against peers, and what keeping records of a run costs
+	@python=$(BIN)/python; [ ! -x $(FULL)/bin/python ] || python=$(FULL)/bin/python; $$python benchmarks/bench.py
 
 # The readers of Inspect want an older python-dateutil than the newest: it alone may differ between the two locks.
 lock: $(BIN)/uv  ## resolve requirements.lock anew for Python 3.11 to 3.14

@@ -1,10 +1,16 @@
 """Our statistics and runner against peers, in one process and one run: what counts is the ratio, not the seconds.
 
 make bench
+
+At the end: what the records of a run cost, on a simulation of 1,000 episodes with and without them. The fast engine is
+the tiny world of the tests, whose episode of 0.1 ms no real engine comes near: its percentages are a worst case. Where
+the extra [alfworld] is installed (the environment of `make test-full`), ALFWorld's are measured as well.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -12,6 +18,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import numpy as np
@@ -20,8 +27,13 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 from faultbook import harness
+from faultbook.recovery.simulate.run import simulate
 from faultbook.reports.execute import NotebookRun
 from faultbook.reports.page import render
+from faultbook.runtime import ledger
+from faultbook.runtime.journal import Journal
+from faultbook.runtime.ledger import Ledger
+from faultbook.runtime.run import LEDGER, RUNS, Run
 from faultbook.stats.bootstrap import cluster_bootstrap
 from faultbook.stats.paired import mcnemar_exact
 from faultbook.stats.paired_difference import bonett_price
@@ -114,9 +126,104 @@ def statsmodels_paired() -> object:
     return mcnemar([[5, 2], [5, 9]], exact=True)
 
 
+TASKS, EPISODES = 13, 80  # tasks, and episodes of each: 1,040
+
+
+def plain_simulation(engine: Any, here: Path) -> None:
+    simulate(engine, TASKS, 0, here / "a.parquet")
+
+
+def recorded_simulation(engine: Any, here: Path, record: Callable[[Ledger, list[ledger.Event]], None] | None) -> None:
+    """As `faultbook recovery simulate` does it; with `record` also a request for each episode in the ledger."""
+    with Run.start(here, "simulate") as run, run.trial("scripted", "a.parquet") as trial:
+        requests = Ledger(here / RUNS / LEDGER) if record is not None else None
+
+        def note(index: int, feasible: bool) -> None:
+            run.event("task_done", index=index, feasible=feasible)
+            if record is not None and requests is not None:
+                ids = [(run.run_id, trial.trial_id, 1, f"{index}-{number}") for number in range(EPISODES)]
+                begun = (ledger.started(*one, model="scripted", operation="chat") for one in ids)
+                ended = (ledger.completed(*one, usage=ledger.Usage(900, 50)) for one in ids)
+                record(requests, list(itertools.chain.from_iterable(zip(begun, ended, strict=True))))
+
+        simulate(engine, TASKS, 0, here / "a.parquet", on_task=note)
+        run.artifact(here / "a.parquet")
+        if requests is not None:
+            requests.close()
+
+
+def one_by_one(requests: Ledger, events: list[ledger.Event]) -> None:
+    for event in events:
+        requests.many([event])
+
+
+KINDS_OF_RECORDS: dict[str, Callable[[Any, Path], None]] = {
+    "without records": plain_simulation,
+    "journal": partial(recorded_simulation, record=None),
+    "journal; ledger, a transaction a task": partial(recorded_simulation, record=Ledger.many),
+    "journal; ledger, a transaction an event": partial(recorded_simulation, record=one_by_one),
+}
+
+
+def seconds_in_a_folder(function: Callable[[Path], object]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        begun = time.perf_counter()
+        function(Path(folder))
+        return time.perf_counter() - begun
+
+
+def overhead(engine: Any, name: str, times: int) -> None:
+    """Each kind of records in turn, several times: what disturbs one disturbs all."""
+    seconds: dict[str, list[float]] = {kind: [] for kind in KINDS_OF_RECORDS}
+    seconds_in_a_folder(partial(plain_simulation, engine))  # what is loaded once is loaded now
+    for _ in range(times):
+        for kind, function in KINDS_OF_RECORDS.items():
+            seconds[kind].append(seconds_in_a_folder(partial(function, engine)))
+    without = min(seconds["without records"])
+    print(f"\n{f'{TASKS * EPISODES:,} episodes, {name}':<52}{'seconds':>10}{'overhead':>11}")
+    for kind, measured in seconds.items():
+        print(f"  {kind:<50}{min(measured):>10.4f}{100 * (min(measured) / without - 1):>9.1f} %")
+
+
+def costs() -> None:
+    """Where the time goes: what is paid once a run, and what each record costs, the disk's part (fsync) included."""
+
+    def run_of_nothing(here: Path) -> None:
+        with Run.start(here, "nothing"):
+            pass
+
+    def thousand_records(here: Path) -> None:
+        journal = Journal(here, "bench")
+        for number in range(1000):
+            journal.append("event", number=number)
+
+    def thousand_events(here: Path) -> None:
+        with Ledger(here / LEDGER) as requests:
+            one_by_one(
+                requests, [ledger.started("r", "t", 1, str(n), model="m", operation="chat") for n in range(1000)]
+            )
+
+    print(f"\n{'what records cost':<52}{'ms':>10}")
+    parts = {"a run's start and end": (run_of_nothing, 1), "a record of the journal": (thousand_records, 1000)}
+    parts["an event of the ledger, a transaction of its own"] = (thousand_events, 1000)
+    for name, (function, number) in parts.items():
+        print(f"  {name:<50}{1000 * min(seconds_in_a_folder(function) for _ in range(3)) / number:>10.3f}")
+
+
+def fast_engine() -> Any:
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "recovery" / "simulate"))
+    from tiny_world import TinyEngine
+
+    return TinyEngine(noise=0.2)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         compare(many_trials(Path(folder)))
+    overhead(fast_engine(), "tiny world (worst case)", 7)
+    if all(importlib.util.find_spec(name) for name in ("alfworld", "fast_downward")):
+        overhead("alfworld", "ALFWorld", 2)
+    costs()
 
 
 def compare(trials: Path) -> None:

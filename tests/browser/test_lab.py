@@ -149,6 +149,7 @@ def test_lab_is_for_this_machine_and_who_has_the_token(lab: Lab) -> None:
     assert TOKEN not in " ".join(lab.process.cmdline())
 
 
+@pytest.mark.slow
 def test_lab_opens_at_the_notebooks_and_runs_the_first(
     lab: Lab, browser: Browser, watch: Watch, real_reports: Path, tmp_path: Path
 ) -> None:

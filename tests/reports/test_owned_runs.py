@@ -130,7 +130,7 @@ def test_a_killed_report_is_dead_on_record_and_told_of_once(cut: Cut, command: C
     assert tree(project.out / RUNS) == before, "what is unchanged makes no run"
 
 
-@pytest.mark.parametrize("was_told", [False, True])
+@pytest.mark.parametrize("was_told", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_killed_report_is_gone_on_from_as_the_next_attempt(
     cut: Cut, command: Command, tmp_path: Path, was_told: bool
 ) -> None:
@@ -172,6 +172,7 @@ def test_what_was_cut_off_in_the_making_of_the_first_record_is_no_obstacle(proje
 # ---- two at a time --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_second_report_waits_and_the_first_is_live(project: Project, start: Start, command: Command) -> None:
     go, mark = project.folder / "go", project.folder / "begun"
     project.add(waits_for(go, mark))

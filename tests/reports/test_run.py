@@ -136,6 +136,7 @@ def test_what_is_unchanged_is_not_run_again(ran: Project) -> None:
     assert ran.status() == ["unchanged"]
 
 
+@pytest.mark.slow
 def test_one_change_at_a_time_makes_it_run_again(ran: Project) -> None:
     for change, make in CHANGES.items():
         make(ran)

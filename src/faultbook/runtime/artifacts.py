@@ -278,7 +278,10 @@ def _shown(name: str | None) -> str | None:
     """The last part of a path as a word for people, without secrets and without anything that moves a cursor."""
     if name is None:
         return None
-    return " ".join(redacted_text(plain(re.split(r"[/\\]", name)[-1], most=200)).split()) or None
+    last = re.split(r"[/\\]", redacted_text(name))[
+        -1
+    ]  # before it is cut: a part of an address no longer looks like one
+    return " ".join(redacted_text(plain(last, most=200)).split()) or None
 
 
 def _run(run_id: str | None) -> str | None:

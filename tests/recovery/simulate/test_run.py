@@ -235,7 +235,7 @@ def test_a_simulation_that_cannot_be_run_is_failed_on_record(tmp_path: Path, mon
     assert (run["state"], run["trials"]["finished"]) == ("failed", 1)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_killed_simulation_is_dead_and_gone_on_from_to_the_same_bytes(
     whole: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

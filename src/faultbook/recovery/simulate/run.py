@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +21,7 @@ from faultbook.recovery.simulate.protocol import Engine
 FIT, EVALUATION = "fit", "evaluation"
 RULES = 1  # goes up when the same settings give other episodes: a run does not resume what an older version began
 _MOST_TRIED = 10  # tasks tried for each one asked for, before the engine is blamed
+_LOOK = 0.5  # seconds between two looks of a worker at whether its owner is there
 
 Progress = Callable[[int, int], None]
 OnTask = Callable[[int, bool], None]
@@ -160,8 +164,27 @@ def _run(engine: Engine, parts: Parts, indices: list[int], seed: int, jobs: int)
     if jobs == 1 or len(indices) < 2:
         yield from (_finish(engine, parts, index, seed) for index in indices)
         return
-    workers = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", pre_dispatch=jobs, batch_size=1)
+    workers = Parallel(
+        n_jobs=jobs,
+        backend="loky",
+        return_as="generator_unordered",
+        pre_dispatch=jobs,
+        batch_size=1,
+        initializer=_end_with,
+        initargs=(os.getpid(),),
+    )
     yield from workers(delayed(_finish)(engine, parts, index, seed) for index in indices)
+
+
+def _end_with(owner: int) -> None:
+    """In a worker: end soon after the process that started it, which a kill keeps from ending its workers itself."""
+
+    def watch() -> None:
+        while os.getppid() == owner:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="watch of the owner", daemon=True).start()
 
 
 def _finish(engine: Engine, parts: Parts, index: int, seed: int) -> tuple[int, bool]:
