@@ -11,7 +11,7 @@ import pandas as pd
 
 from faultbook.harness.attrition import Attrition, attrition
 from faultbook.harness.pairs import axis_counts, flipped, one_attempt, outcomes, pair_table, table_counts
-from faultbook.harness.plan import Held, held, plan, two_arms
+from faultbook.harness.plan import held_two, plan
 from faultbook.stats.missing import could_turn, task_mean_bounds
 from faultbook.stats.paired import mcnemar_exact
 from faultbook.stats.paired_difference import PairedDifference, bonett_price, mean_difference
@@ -157,9 +157,7 @@ def compare(
     Horowitz and Manski (2000), Journal of the American Statistical Association 95, 77-84.
     """
     planned = plan(trials=trials) if planned is None else planned
-    chosen = two_arms(planned, arms)
-    found = held(trials, planned)
-    found = Held(found.cells[found.cells["arm"].isin(chosen)].reset_index(drop=True), found.outside, found.repeats)
+    found, chosen = held_two(trials, planned, arms)
     cells = found.cells
     pairs = pair_table(cells, chosen)
     every = pair_table(cells, chosen, verdict="recorded")

@@ -190,6 +190,23 @@ def _read(source: Paths, arm: str | None, files: Files) -> pd.DataFrame:
     return typed(joined_plans(rows), Plan)
 
 
+def held_two(
+    trials: pd.DataFrame, planned: pd.DataFrame | None, arms: Sequence[str] | None
+) -> tuple[Held, tuple[str, str]]:
+    """Hold the trials of two arms against the plan, which is inferred if there is none; `held` and `two_arms` in one.
+
+    Raises
+    ------
+    FaultbookError
+        If there are not two arms to compare, or nothing is planned.
+    """
+    known = plan(trials=trials) if planned is None else planned
+    chosen = two_arms(known, arms)
+    found = held(trials, known)
+    cells = found.cells[found.cells["arm"].isin(chosen)].reset_index(drop=True)
+    return Held(cells, found.outside, found.repeats), chosen
+
+
 def joined_plans(plans: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The plans of several runs as one.
 

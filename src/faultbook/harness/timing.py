@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from faultbook.harness.plan import KEY, held, plan, two_arms
+from faultbook.harness.plan import KEY, held_two
 
 PHASES = ("setup_seconds", "agent_seconds", "verifier_seconds")
 _ARM_COLUMNS = ["arm", "finished", "timed", "phase", "seconds", "per_trial", "share", "known_in"]
@@ -58,10 +58,8 @@ def timing(trials: pd.DataFrame, planned: pd.DataFrame | None = None, *, arms: S
     FaultbookError
         If there are not two arms to compare, or nothing is planned.
     """
-    planned = plan(trials=trials) if planned is None else planned
-    chosen = two_arms(planned, arms)
-    cells = held(trials, planned).cells
-    cells = cells[cells["arm"].isin(chosen)]
+    found, chosen = held_two(trials, planned, arms)
+    cells = found.cells
     timed = _with_rest(cells[cells["total_seconds"].notna()])
     columns = [*KEY, "state", "cause", "total_seconds", *PHASES, "unexplained_seconds", "note"]
     rows = [row for arm in chosen for row in _of_arm(cells[cells["arm"] == arm], timed[timed["arm"] == arm], arm)]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from faultbook.harness.pairs import changed_tasks, side_by_side
-from faultbook.harness.plan import KEY, held, plan, two_arms
+from faultbook.harness.plan import KEY, held_two
 from faultbook.stats.bootstrap import cluster_ratio
 from faultbook.tables import USAGE_STATUSES
 
@@ -88,10 +88,8 @@ def usage(
     FaultbookError
         If there are not two arms to compare, or nothing is planned.
     """
-    planned = plan(trials=trials) if planned is None else planned
-    chosen = two_arms(planned, arms)
-    cells = held(trials, planned).cells
-    cells = metered_only(cells[cells["arm"].isin(chosen)])
+    found, chosen = held_two(trials, planned, arms)
+    cells = metered_only(found.cells)
     finished = cells[cells["state"] == "finished"]
     rows = [_of_arm(finished[finished["arm"] == arm], arm, name) for arm in chosen for name in QUANTITIES]
     types = dict.fromkeys(("finished", "metered", *USAGE_STATUSES), "int64")

@@ -278,9 +278,8 @@ def _shown(name: str | None) -> str | None:
     """The last part of a path as a word for people, without secrets and without anything that moves a cursor."""
     if name is None:
         return None
-    last = re.split(r"[/\\]", redacted_text(name))[
-        -1
-    ]  # before it is cut: a part of an address no longer looks like one
+    # Cleaned before it is cut: a part of an address no longer looks like one with a password.
+    last = re.split(r"[/\\]", redacted_text(name))[-1]
     return " ".join(redacted_text(plain(last, most=200)).split()) or None
 
 
