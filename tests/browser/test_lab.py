@@ -188,6 +188,33 @@ def test_lab_opens_at_the_notebooks_and_runs_the_first(
     _end(lab)
 
 
+@pytest.mark.slow
+def test_every_other_notebook_runs_there_without_an_error(
+    lab: Lab, browser: Browser, watch: Watch, tmp_path: Path
+) -> None:
+    names = sorted(path.name for path in (PROJECT / "notebooks").glob("[2-9]_*.ipynb"))
+    assert len(names) >= 5
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context.set_default_timeout(4 * DEADLINE * 1000)  # with seven notebooks' kernels, one after the other
+    try:
+        for name in names:
+            page = context.new_page()
+            watch(page, "", allowed=(lab.address("/"), "data:"))
+            page.goto(lab.address(f"/lab/tree/notebooks/{name}?token={TOKEN}&reset"))
+            page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for()
+            page.wait_for_function(READY)
+            page.get_by_role("menuitem", name="Run", exact=True).click()
+            page.locator('[data-command="runmenu:run-all"]').click()
+            page.wait_for_function(FINISHED)
+            page.screenshot(path=tmp_path / f"{name}.png")
+            outputs = [output for cell in page.evaluate(f"() => {CELLS}") for output in cell["outputs"]]
+            assert [output["evalue"] for output in outputs if output["output_type"] == "error"] == [], name
+            assert sum("image/png" in output.get("data", {}) for output in outputs) > 2, name
+            page.close()
+    finally:
+        context.close()
+
+
 def test_two_interrupts_end_it(lab: Lab) -> None:
     request = urllib.request.Request(
         lab.address("/api/kernels"), data=b"{}", headers={"Authorization": f"token {TOKEN}"}, method="POST"

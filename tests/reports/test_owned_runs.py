@@ -136,9 +136,9 @@ def test_a_killed_report_is_gone_on_from_as_the_next_attempt(
 ) -> None:
     project = cut.project
     if was_told:
-        done = command("report", "1")
-        assert f"interrupted: run {cut.folder.name} was cut off" in done.stderr
-        assert done.stdout.startswith("unchanged  1_good")
+        told_of = json.loads(command("report", "1", "--json").stdout)
+        assert told_of["interrupted"] == [{"run_id": cut.folder.name, "finished": 1, "unfinished": ["2_slow"]}]
+        assert [report["status"] for report in told_of["reports"]] == ["unchanged"]
         assert len(runs_in([project.out])) == 1
     cut.go.touch()
     (tmp_path / "elsewhere").mkdir()

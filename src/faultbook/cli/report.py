@@ -16,6 +16,7 @@ import click
 from faultbook.cli.errors import one_line_errors
 from faultbook.errors import FaultbookError
 from faultbook.paths import data_folder, project_folder
+from faultbook.text import plain
 
 # Whether it is there, and what it is, is checked below: in one line, as every other mistake.
 PATH = click.Path(path_type=Path)
@@ -101,9 +102,12 @@ def report(
         ),
         resumes=(click.get_current_context().find_root().obj or {}).get("resumes"),
     )
+    untold = progress.left if isinstance(progress, _Quiet) else []
     if as_json:
-        click.echo(json.dumps(run.as_json(results), ensure_ascii=False))
+        click.echo(json.dumps(run.as_json(results) | {"interrupted": untold}, ensure_ascii=False))
     else:
+        for left in untold:
+            _tell(left)
         _print_results(results, target)
     sys.exit(run.verdict(results))
 
@@ -163,7 +167,10 @@ def _interrupt(*_: object) -> None:
 
 
 class _Quiet:
-    """Tells nothing."""
+    """Tells nothing of what goes on; what was cut off before is told at the end."""
+
+    def __init__(self) -> None:
+        self.left: list[dict[str, Any]] = []
 
     def cell(self, name: str, index: int, total: int) -> None:
         """Nothing."""
@@ -175,7 +182,23 @@ class _Quiet:
         """Nothing."""
 
     def interrupted(self, left: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Keep it for the end."""
+        self.left.append(_left(left))
+
+
+def _left(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run that was cut off left: its id, how many reports it finished, and which it did not."""
+    trials = found["trials"]
+    return {"run_id": found["run_id"], "finished": trials["finished"], "unfinished": trials["unfinished"]}
+
+
+def _tell(left: Mapping[str, Any]) -> None:
+    lost = ", ".join(plain(name) for name in left["unfinished"]) or "nothing"
+    click.echo(
+        f"interrupted: run {plain(left['run_id'])} was cut off; {left['finished']} finished reports are kept, "
+        f"unfinished: {lost}",
+        err=True,
+    )
 
 
 class _Progress:
@@ -205,13 +228,7 @@ class _Progress:
 
     def interrupted(self, left: Mapping[str, Any]) -> None:
         """Say what was cut off, and what of it was kept."""
-        trials = left["trials"]
-        lost = ", ".join(trials["unfinished"]) or "nothing"
-        click.echo(
-            f"interrupted: run {left['run_id']} was cut off; {trials['finished']} finished reports are kept, "
-            f"unfinished: {lost}",
-            err=True,
-        )
+        _tell(_left(left))
 
     def _show(self, line: str) -> None:
         click.echo(f"\r\x1b[2K{line}" if self._terminal else line, err=True, nl=not self._terminal)
