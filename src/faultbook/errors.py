@@ -14,6 +14,14 @@ class ParameterError(FaultbookError):
     """A notebook parameter that is unknown, of the wrong type, or not a plain value."""
 
 
+class Signalled(BaseException):  # what happened, no fault of anybody's
+    """A signal that ends the program, raised where the program stood, so that what is under way is cleaned up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
 class DataError(FaultbookError):
     """A value in a data file that cannot be used.
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from faultbook.errors import DataError
+from faultbook.errors import DataError, Signalled
 from faultbook.harness.files import Files
 from faultbook.harness.formats import journal as reader
 from faultbook.harness.read import read_trials
@@ -506,3 +506,11 @@ def test_after_a_restart_of_the_machine_a_run_is_dead_and_its_seconds_its_own(tm
     after = describe(run.folder)
     assert after["state"] == "dead"
     assert after["seconds"] == before["seconds"] is not None
+
+
+def test_a_run_that_a_signal_ends_says_which(tmp_path: Path) -> None:
+    with pytest.raises(Signalled), Run.start(tmp_path, "ours") as run, run.trial("a", "t"):
+        raise Signalled("SIGTERM")
+    found = describe(run.folder)
+    assert (found["state"], found["cause"]) == ("failed", "process_signal")
+    assert found["trials"]["causes"] == {"process_signal": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from faultbook.errors import FaultbookError
+from faultbook.errors import FaultbookError, Signalled
 from faultbook.text import plain
 
 Arguments = ParamSpec("Arguments")
@@ -29,5 +30,8 @@ def one_line_errors(function: Callable[Arguments, Result]) -> Callable[Arguments
         except KeyboardInterrupt:
             click.echo("faultbook: interrupted; finished reports are kept, the others stay as they were", err=True)
             sys.exit(130)
+        except Signalled as ended:
+            click.echo(f"faultbook: ended by {ended.name}; what is finished is kept", err=True)
+            sys.exit(128 + signal.Signals[ended.name])
 
     return wrapped

@@ -45,8 +45,12 @@ def recovery() -> None:
 def simulate(engine: str, tasks: int, fit_tasks: int | None, noise: float, jobs: int, out: Path, seed: int) -> None:
     """Run a scripted agent on a real engine, from every fork with and without recovery."""
     from faultbook.recovery.simulate.run import simulate as run
+    from faultbook.runtime.prompts import ending_on_signals
 
-    with click.progressbar(length=tasks, label=f"{engine}, scripted agent", file=sys.stderr) as bar:
+    with (
+        ending_on_signals(),
+        click.progressbar(length=tasks, label=f"{engine}, scripted agent", file=sys.stderr) as bar,
+    ):
 
         def show(done: int, wanted: int) -> None:
             bar.update(done - bar.pos)

@@ -8,18 +8,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NamedTuple, TypeVar
 
+from faultbook.errors import Signalled
 from faultbook.runtime.termination import Clock, Observation, classify
 from faultbook.runtime.verdict import Verdict, verdict_on
 
+__all__ = ["NO_PROMPT", "Prompts", "Signalled", "ending_on_signals", "run_prompts"]
+
 NO_PROMPT = 2
-
-
-class Signalled(BaseException):
-    """A signal that ends the program, raised where the program stood; see `ending_on_signals`."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
 
 
 class Prompts(NamedTuple):

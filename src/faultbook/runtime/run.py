@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from faultbook.errors import DataError
+from faultbook.errors import DataError, Signalled
 from faultbook.journal_chain import JOURNAL, RUN_FINISHED, RUN_STARTED, TRIAL_FINISHED, TRIAL_STARTED
 from faultbook.processes import boot_id
 from faultbook.revision import running_revision
@@ -287,6 +287,8 @@ def failed(run_id: str | None, error: str, **seen: Any) -> Observation:
 def _observed(run_id: str | None, error: BaseException) -> Observation:
     if isinstance(error, KeyboardInterrupt):
         return Observation(run_id, user_abort=True)
+    if isinstance(error, Signalled):
+        return Observation(run_id, signal=error.name)
     if isinstance(error, SystemExit) and error.code in (None, 0):
         return Observation(run_id, assistant_present=True, stop_reason="stop")
     try:
