@@ -122,11 +122,18 @@ def until(path: Path) -> None:
         time.sleep(0.02)
 
 
+def hear_everything() -> None:
+    """Whoever runs these tests may ignore a signal, as nohup does, and a child would inherit that."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_program_that_is_signalled_cleans_up_and_says_so_in_its_status(
     number: signal.Signals, status: int, tmp_path: Path
 ) -> None:
-    with subprocess.Popen(program("json", tmp_path, "wait", "two"), stdout=subprocess.PIPE, text=True) as running:
+    command = program("json", tmp_path, "wait", "two")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=hear_everything) as running:
         try:
             until(tmp_path / "started-wait")
             running.send_signal(number)
