@@ -87,6 +87,7 @@ def run(folder, interrupted, **options):
     except KeyboardInterrupt:
         pass
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs these tests may ignore it
 run("whole", False, epochs=2)
 run("cancelled", True)
 (name,) = os.listdir("whole")
