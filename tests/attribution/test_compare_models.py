@@ -113,6 +113,7 @@ def test_logs_of_one_question_make_a_wider_interval() -> None:
     assert 1.7 < ratio < 2.3  # four equal logs a question: twice the standard error
 
 
+@pytest.mark.slow
 def test_missing_scores_leave_the_log_out_of_the_pair() -> None:
     frame = scores({"a": [1, 1, np.nan, 1], "b": [0, np.nan, 0, 0], "c": [0, 0, 0, 0]})
     pairs = compared(frame).pairs.set_index(["model_a", "model_b"])

@@ -215,6 +215,7 @@ def test_every_other_notebook_runs_there_without_an_error(
         context.close()
 
 
+@pytest.mark.slow
 def test_two_interrupts_end_it(lab: Lab) -> None:
     request = urllib.request.Request(
         lab.address("/api/kernels"), data=b"{}", headers={"Authorization": f"token {TOKEN}"}, method="POST"

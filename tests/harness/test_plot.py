@@ -148,7 +148,12 @@ DATA: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("data", DATA)
+QUICK = ("interrupted", "no trial", "hostile")
+
+
+@pytest.mark.parametrize(
+    "data", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in DATA]
+)
 def test_every_figure_is_drawn_on_the_axes_it_is_given_without_a_warning(data: str) -> None:
     trials, planned = DATA[data]
     arms = list(dict.fromkeys(planned["arm"]))[:2]

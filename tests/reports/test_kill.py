@@ -157,6 +157,7 @@ def test_kills_of_the_installed_command(old: Project) -> None:
     assert_cleared(old)
 
 
+@pytest.mark.slow
 def test_a_kill_before_there_was_any_report(project: Project, start: Start) -> None:
     project.add(WRITE)
     (project.data / "a.csv").write_text("NEW")

@@ -130,7 +130,8 @@ def test_a_killed_report_is_dead_on_record_and_told_of_once(cut: Cut, command: C
     assert tree(project.out / RUNS) == before, "what is unchanged makes no run"
 
 
-@pytest.mark.parametrize("was_told", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("was_told", [False, True])
 def test_a_killed_report_is_gone_on_from_as_the_next_attempt(
     cut: Cut, command: Command, tmp_path: Path, was_told: bool
 ) -> None:
