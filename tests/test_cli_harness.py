@@ -355,9 +355,10 @@ def test_mistakes_of_the_other_commands(run: Run, tmp_path: Path, command: str, 
     assert "Missing argument" in _refused(run(command))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="this user may read everything")
 def test_a_file_that_may_not_be_read(run: Run) -> None:
     Path("a.csv").chmod(0)
+    if os.access("a.csv", os.R_OK):
+        pytest.skip("whoever runs this may read every file")
     assert "a.csv" in _refused(run("compare", "a.csv", "b.csv"))
 
 

@@ -130,10 +130,10 @@ def test_a_name_is_a_word_and_never_a_path_or_a_secret(store: ArtifactStore) -> 
 def test_parameters_are_checked_before_anything_is_written(store: ArtifactStore) -> None:
     for wrong in ({"lifetime": "x"}, {"permission": "x"}, {"mime": "x"}):
         with pytest.raises(ArtifactError):
-            store.put(b"x", **wrong)  # type: ignore[arg-type]
+            store.put(b"x", **wrong)
     assert files(store) == []
     with pytest.raises(TypeError, match="binary stream"):
-        store.put(io.StringIO("x"))  # type: ignore[arg-type]
+        store.put(io.StringIO("x"))
     assert files(store) == ["lock"]
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from jupyter_client import KernelManager
 
 from faultbook.errors import DataError
 from faultbook.processes import PROC, boot_id, start_ticks
@@ -364,7 +365,7 @@ def test_what_is_not_there_cannot_be_adopted() -> None:
 
 
 def test_a_kernel_is_adopted() -> None:
-    manager = pytest.importorskip("jupyter_client").KernelManager()
+    manager = KernelManager()
     manager.start_kernel(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         child = Child.adopt(manager.provisioner.pid, program="ipykernel")

@@ -122,15 +122,15 @@ def test_the_models_for_images_are_those_that_may_be_sent_some() -> None:
 def test_a_contract_does_not_change_with_what_it_was_made_of() -> None:
     modalities: dict[str, Any] = {"vision": {"image"}}
     models = {"vision"}
-    contract = Contract(models, modalities)  # type: ignore[arg-type]
+    contract = Contract(models, modalities)
     models.add("pro")
     modalities["vision"].add("audio")
     assert not contract.may_use("pro")
     assert not contract.may_send("vision", "audio")
     with pytest.raises(TypeError):
-        contract.modalities["vision"] = frozenset()  # type: ignore[index]
+        contract.modalities["vision"] = frozenset()
     with pytest.raises(FrozenInstanceError):
-        contract.allowed_models = frozenset()  # type: ignore[misc]
+        contract.allowed_models = frozenset()
     assert hash(contract) == hash(Contract(frozenset({"vision"})))
 
 

@@ -122,7 +122,7 @@ def test_seconds_must_make_sense(arguments: dict[str, float]) -> None:
 
 def test_an_unknown_segment_is_no_segment(clock: FakeClock) -> None:
     with pytest.raises(ValueError, match="'segment' must be one of 'queue'"):
-        Deadline.after(9, clock=clock).remaining("clean-up")  # type: ignore[arg-type]
+        Deadline.after(9, clock=clock).remaining("clean-up")
 
 
 def test_the_message_says_limit_and_reserve(clock: FakeClock) -> None:
@@ -472,7 +472,7 @@ def test_waiting_for_a_condition_needs_to_know_what_for() -> None:
         with pytest.raises(DeadlineExceeded, match="queue"):
             Deadline.after(0.02).wait(changed, "queue", until=lambda: len(state) > 1)
         with pytest.raises(ValueError, match="until"):
-            Deadline.after(LONG).wait(changed, "queue")  # type: ignore[call-overload]
+            Deadline.after(LONG).wait(changed, "queue")
     Deadline.after(LONG).wait(thread, "queue")
     assert not thread.is_alive()
 

@@ -238,15 +238,15 @@ def test_sums_are_over_what_is_metered_and_all_is_counted(ledger: Ledger) -> Non
     [
         lambda: Usage(-1),
         lambda: Usage(True),
-        lambda: Usage(1.5),  # type: ignore[arg-type]
+        lambda: Usage(1.5),
         lambda: Usage(2**63),
         lambda: Usage(cost_usd=float("nan")),
         lambda: Usage(cost_usd=-1.0),
         lambda: started("", "t", 1, "q", **ASKED),
         lambda: started("r", " ", 1, "q", **ASKED),
         lambda: started("r", "t", -1, "q", **ASKED),
-        lambda: started("r", "t", None, "q", **ASKED),  # type: ignore[arg-type]
-        lambda: started("r", "t", 1, None, **ASKED),  # type: ignore[arg-type]
+        lambda: started("r", "t", None, "q", **ASKED),
+        lambda: started("r", "t", 1, None, **ASKED),
         lambda: started("r", "t", 1, "q", **ASKED, omitted_tool_images=-1),
     ],
 )
@@ -681,4 +681,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 def test_events_in_any_order() -> None:
     few = settings(max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(AnyOrder, settings=few)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(AnyOrder, settings=few)

@@ -94,7 +94,7 @@ def test_a_row_that_fails_leaves_the_old_file_and_no_other(rows: list[dict[str, 
     target = tmp_path / "spans.jsonl"
     target.write_text("old")
     with pytest.raises(AttributeError):
-        write_otel([*rows, None], target)  # type: ignore[list-item]
+        write_otel([*rows, None], target)
     assert target.read_text() == "old"
     assert sorted(tmp_path.glob("tmp*")) == []
     with pytest.raises(DataError, match="cannot be written"):

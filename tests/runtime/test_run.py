@@ -133,7 +133,7 @@ def test_ids_are_in_the_order_of_their_starts(tmp_path: Path) -> None:
     begin = datetime(2026, 9, 8, 1, 0, tzinfo=timezone(timedelta(hours=2)))
     ids = []
     for number in range(5):
-        with Run.start(tmp_path, "r", now=lambda at=begin + timedelta(milliseconds=number): at) as run:  # type: ignore[misc]
+        with Run.start(tmp_path, "r", now=lambda at=begin + timedelta(milliseconds=number): at) as run:
             ids.append(run.run_id)
     assert ids == sorted(ids)
     assert ids[0].startswith("20260907T230000.000000Z-r-")

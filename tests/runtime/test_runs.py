@@ -72,7 +72,7 @@ def test_states_are_those_of_the_evidence(tmp_path: Path) -> None:
     with Run.start(tmp_path, "report") as run:
         assert described(run.folder)["state"] == "live"
         run.finish(failed(run.run_id, "no space left"))
-    assert (described(run.folder)["state"], described(run.folder)["cause"]) == ("failed", run.termination.kind)  # type: ignore[union-attr]
+    assert (described(run.folder)["state"], described(run.folder)["cause"]) == ("failed", run.termination.kind)
     assert described(finished(tmp_path))["state"] == "finished"
     left = abandoned(tmp_path)
     assert (described(left)["state"], described(left)["cause"]) == ("dead", None)

@@ -193,7 +193,7 @@ def test_an_end_of_another_run_does_not_settle_this_prompt() -> None:
 
 def test_an_event_of_no_kind_or_an_end_without_reason_is_refused() -> None:
     with pytest.raises(ValueError, match="'kind' must be one of"):
-        Event("finished")  # type: ignore[arg-type]
+        Event("finished")
     with pytest.raises(ValueError, match="needs its termination"):
         Event("terminal")
 

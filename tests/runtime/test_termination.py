@@ -375,7 +375,7 @@ def test_an_observation_that_names_no_signal_or_degree_is_refused() -> None:
     with pytest.raises(ValueError, match="no name of a signal"):
         Observation(RUN, signal="SIGNAL")
     with pytest.raises(ValueError, match="'side_effects' must be one of"):
-        Observation(RUN, side_effects="some")  # type: ignore[arg-type]
+        Observation(RUN, side_effects="some")
 
 
 # ---- properties -----------------------------------------------------------------------------------------------------

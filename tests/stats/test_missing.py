@@ -240,4 +240,4 @@ def test_one_row_summaries_and_frozen_results() -> None:
     assert len(frame) == 1
     assert math.isclose(frame["low"].item(), -5 / 24)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        bounds.low = 0.0  # type: ignore[misc]
+        bounds.low = 0.0

@@ -277,4 +277,4 @@ def test_one_row_summaries_and_frozen_results() -> None:
     assert list(frame.columns) == ["estimate", "low", "high", "level", "n", "method", "degenerate"]
     assert frame["n"].item() == 21
     with pytest.raises(dataclasses.FrozenInstanceError):
-        bonett_price(5, 2, 5, 9).low = 0.0  # type: ignore[misc]
+        bonett_price(5, 2, 5, 9).low = 0.0

@@ -232,4 +232,4 @@ def test_one_row_summaries_and_frozen_results() -> None:
     assert list(result.summary_frame().columns) == [field.name for field in dataclasses.fields(PairedPower)]
     assert len(pairs_needed(0.3, 0.1).summary_frame()) == 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        result.power = 0.0  # type: ignore[misc]
+        result.power = 0.0

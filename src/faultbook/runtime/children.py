@@ -171,12 +171,11 @@ class Child(OwnedProcess):
             If the record is not of that form.
         """
         pid, ticks = record.get("pid"), record.get("start_ticks")
-        texts = {name: record.get(name) for name in ("boot_id", "pid_namespace", "program")}
+        boot, namespace, program = (record.get(name) for name in ("boot_id", "pid_namespace", "program"))
         numbers_fit = type(pid) is int and (ticks is None or type(ticks) is int)
-        if not numbers_fit or not all(isinstance(text, str | None) for text in texts.values()):
+        if not numbers_fit or not all(isinstance(text, str | None) for text in (boot, namespace, program)):
             raise DataError("not the record of a child process", mend="write it with Child.record()")
-        program = texts.pop("program")
-        return cls(Identity(pid=pid, start_ticks=ticks, **texts), program=program)  # type: ignore[arg-type]
+        return cls(Identity(pid=pid, start_ticks=ticks, boot_id=boot, pid_namespace=namespace), program=program)
 
     def __enter__(self) -> Self:
         return self

@@ -510,7 +510,7 @@ def test_records_of_another_run_and_behind_the_end(tmp_path: Path) -> None:
 
 def test_a_whole_record_of_another_form_is_reported_and_breaks_nothing(tmp_path: Path) -> None:
     writer = Writer().begin()
-    writer.run_id = None  # type: ignore[assignment]
+    writer.run_id = None
     run = writer.add("trial_finished", arm="a", verdict={"resolved": True}).write(tmp_path / "run")
     assert findings(run) == [
         *[(2, name) for name in ("schema", "other_run", "trial_finished_without_start")],
