@@ -172,8 +172,13 @@ class Child(OwnedProcess):
         """
         pid, ticks = record.get("pid"), record.get("start_ticks")
         boot, namespace, program = (record.get(name) for name in ("boot_id", "pid_namespace", "program"))
-        numbers_fit = type(pid) is int and (ticks is None or type(ticks) is int)
-        if not numbers_fit or not all(isinstance(text, str | None) for text in (boot, namespace, program)):
+        texts_fit = all(isinstance(text, str | None) for text in (boot, namespace, program))
+        if (
+            not isinstance(pid, int)
+            or bool in (type(pid), type(ticks))
+            or not isinstance(ticks, int | None)
+            or not texts_fit
+        ):
             raise DataError("not the record of a child process", mend="write it with Child.record()")
         return cls(Identity(pid=pid, start_ticks=ticks, boot_id=boot, pid_namespace=namespace), program=program)
 
